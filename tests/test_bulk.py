@@ -24,6 +24,27 @@ def test_masks(n, share):
             assert_same(np.count_nonzero(x[::2]), numpy.count_nonzero(mask[::2]))
 
 
+@pytest.mark.parametrize("dtype", list("?bBhHiIlLefdgFDG"))
+@pytest.mark.parametrize("seed", range(12))
+def test_places_of_what_is_not_zero(dtype, seed):
+    random = numpy.random.default_rng(seed)
+    for _ in range(8):
+        shape = tuple(int(2 ** random.uniform(0, 14 / (i + 1))) for i in range(random.integers(1, 5)))
+        x = random.choice([0, -0.0, 1, numpy.nan, numpy.inf, 3, 1j], shape).astype(complex)
+        x[random.random(shape) < random.random() ** 2] = 0
+        with numpy.errstate(invalid="ignore"):
+            x = (x if dtype in "FDG" else x.real).astype(dtype)
+        order = random.permutation(x.ndim)
+        steps = tuple(slice(None, None, int(step)) for step in random.choice([1, 1, -1, 2], x.ndim))
+        ours, theirs = (a.transpose(order)[steps] for a in (np.array(x), x))
+        for function in ("nonzero", "argwhere", "flatnonzero", "where"):
+            found, expected = getattr(np, function)(ours), getattr(numpy, function)(theirs)
+            assert type(found) is tuple or type(expected) is not tuple
+            for one, other in zip(found, expected) if type(found) is tuple else [(found, expected)]:
+                assert_same(one, other)
+    assert [len(found) for found in np.zeros((3, 0, 2), dtype).nonzero()] == [0, 0, 0]
+
+
 def test_what_decides_may_come_late():
     for n in (4096, 5000, 300_000):
         for place in (0, 4095, n - 1):

@@ -1,6 +1,7 @@
 """ndarray: a view of a storage."""
 
 from libc.stdint cimport uint8_t
+from cpython.complex cimport PyComplex_FromDoubles
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_XDECREF
 from dflow._kernels.dtypes cimport read_numpy_scalar
@@ -128,7 +129,7 @@ cdef inline object numpys(ndarray a):                                   # the sa
     return read_numpy_scalar(a.code, data_of(a)) if a.ndim == 0 else numpy_window(a)
 cdef ndarray part(ndarray a, int which)                                 # real (0) or imaginary part, as a view
 cdef int become(ndarray self, ndarray other) except -1                  # in place; may wait for a host task
-cdef inline int check_array(ndarray a, str name) except -1:             # before an attribute is set: no element's can be
+cdef inline int check_array(ndarray a, str name) except -1:             # before an attribute is set: no element's is
     if a.flags & SCALAR:
         raise AttributeError(f"attribute '{name}' of 'numpy.generic' objects is not writable")
     return 0
@@ -152,6 +153,10 @@ cdef bint same_elements(ndarray a, ndarray b) noexcept
 cdef bint may_overlap(ndarray a, ndarray b) noexcept
 cdef ndarray wait_read(ndarray a, bint there=*)                         # where to read its elements
 cdef object first_element(ndarray a)
+cdef inline object complex_of(object number):                           # Python's, of one of its numbers or NumPy's
+    if type(number) is float:
+        return PyComplex_FromDoubles(<double>number, 0)
+    return number if type(number) is complex else complex(number)
 cdef int wait_write(ndarray a) except -1
 cdef bint ready(ndarray a) noexcept                                     # whether nobody writes its elements
 cdef inline char* data_of(ndarray a) noexcept:                          # of what wait_read gave

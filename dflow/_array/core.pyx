@@ -741,7 +741,7 @@ cdef class ndarray:
 
     def __complex__(self, /):
         number = scalar(self) if self.ndim else first_element(self)
-        return number if type(number) is complex else complex(number)
+        return complex_of(number)
 
     def __index__(self):
         if self.ndim or not is_integer(self.code) or self.code == BOOL:

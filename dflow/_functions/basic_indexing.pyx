@@ -18,8 +18,8 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    Scalar, BOOL, DOUBLE, DTYPES, MOST_INTEGER, NCODES, int128, integer_at, itemsizes, is_complex, is_integer,
-    read_scalar, scalar_code, scalar_data, write_number, write_scalar)
+    EXACT, Scalar, BOOL, DOUBLE, DTYPES, MOST_INTEGER, NCODES, in_range, int128, integer_at, itemsizes, is_complex,
+    is_integer, read_scalar, scalar_code, scalar_data, write_number, write_parts, write_scalar)
 from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._array.in_caller cimport run_unary
@@ -423,29 +423,45 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
     fill_operand(&ops[1], v, 0, shape, True)
     return launch(cast_kernel(a.code, a.code), ops, 2, 0, shape, NULL)
 
-cdef bint copy_element(ndarray a, intp offset, object value) except -1:
-    """An element, or a number of NumPy's, into one place, if it is there and nobody is using a; whether it was done."""
-    cdef int code
+cdef bint number_at(object value, int code, char* place) except -1:
+    """An element that is there, or a number of NumPy's, as that type has it; False for what it may not hold, and for
+    all else."""
+    cdef int its
     cdef char* source
     if is_ours(value):
         if (<ndarray>value).ndim or not is_here(<ndarray>value):
             return False
-        code = (<ndarray>value).code
+        its = (<ndarray>value).code
         source = data_of(<ndarray>value)
-        if may_not_fit(<ndarray>value, a.code) or is_complex(code) and not is_complex(a.code):
+        if may_not_fit(<ndarray>value, code) or is_complex(its) and not is_complex(code):
             return False
     else:
-        code = scalar_code(value)
-        source = scalar_data(value)
-        if code < 0 or not holds[a.code][code]:
+        its = scalar_code(value)
+        if its < 0:
             return False
-    if not is_idle(a.st, direct):
-        return False
-    if code == a.code:
-        memcpy(a.st.data + offset, source, a.itemsize)
-        return True
-    run_unary(cast_kernel(code, a.code), source, itemsizes[code], a.st.data + offset, a.itemsize, 1)
+        source = scalar_data(value)
+        if not holds[code][its]:
+            return is_integer(its) and whole_number(integer_at(its, source), code, place)
+    if its == code:
+        memcpy(place, source, itemsizes[code])
+    else:
+        run_unary(cast_kernel(its, code), source, itemsizes[its], place, itemsizes[code], 1)
     return True
+
+cdef bint whole_number(int128 n, int code, char* place) noexcept:
+    """Into a type that need not hold it; whether it does."""
+    if code == BOOL or not -EXACT <= n <= EXACT:
+        return False
+    if is_integer(code):
+        if in_range(n, code):
+            memcpy(place, &n, itemsizes[code])
+            return True
+        return False
+    return write_parts(<double>n, 0, code, place)
+
+cdef inline bint copy_element(ndarray a, intp offset, object value) except -1:
+    """The same into one place of a, if nobody is using it; whether it was done."""
+    return is_idle(a.st, direct) and number_at(value, a.code, a.st.data + offset)
 
 cdef bint holds[NCODES][NCODES]         # whether a type holds all numbers of another one
 
@@ -474,6 +490,7 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     if records(a, value):
         return record_store(a, key, value)
     cdef intp offset
+    cdef Scalar room
     cdef bint number = not is_ours(value) and isinstance(value, (int, float, complex))
     if a.flags & (READONLY | SCALAR):
         if a.flags & SCALAR:
@@ -495,7 +512,11 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         return selection_hooks.advanced_set(a, key, value)
     if is_ours(value) and (<ndarray>value).st == a.st and PyLong_CheckExact(key):
         value = as_swapped(<ndarray>view, <ndarray>value)
-    return fill_with(<ndarray>view, value) if number else store(<ndarray>view, key, value)
+    if number:
+        return fill_with(<ndarray>view, value)
+    if number_at(value, a.code, <char*>&room):
+        return fill_from(<ndarray>view, <char*>&room)
+    return store(<ndarray>view, key, value)
 
 # x[i], x[j] = x[j], x[i] of rows loses one, ours as NumPy's: what is on the right are views. NumPy's own shuffle() does
 # so with all that is no array of NumPy's, and there means values.
@@ -595,15 +616,19 @@ cdef bint all_zeros(ndarray v, char* number) noexcept:
     return v.st.data != NULL
 
 cdef int fill_with(ndarray v, object value) except -1:
+    cdef Scalar room
+    write_scalar(value, v.code, <char*>&room)
+    return fill_from(v, <char*>&room)
+
+cdef int fill_from(ndarray v, char* number) except -1:
+    """The number of its type into every place of v."""
     cdef Kernel* k = cast_kernel(v.code, v.code)
     cdef Operand ops[2]
     cdef intp shape[MAXDIMS]
     cdef intp steps[2]
     cdef char* args[2]
-    cdef Scalar room
-    args[0] = <char*>&room
-    write_scalar(value, v.code, args[0])
-    if load_ptr(&v.st.data) == NULL and all_zeros(v, args[0]):
+    args[0] = number
+    if load_ptr(&v.st.data) == NULL and all_zeros(v, number):
         return 0
     if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and is_free(v.st, near)
             and storage_allocate(v.st)):
@@ -614,7 +639,7 @@ cdef int fill_with(ndarray v, object value) except -1:
         settings.inlined += 1
         return 0
     memcpy(shape, v.shape, v.ndim * sizeof(intp))
-    fill_constant(&ops[0], args[0], v.itemsize)
+    fill_constant(&ops[0], number, v.itemsize)
     fill_operand(&ops[1], v, v.ndim, shape, True)
     return launch(k, ops, 2, v.ndim, shape, NULL)
 

@@ -1,7 +1,6 @@
 """Counting, and the places of what is true."""
 
 import numpy as np
-cimport numpy as cnp
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 from dflow._kernels.kernel cimport intp, Kernel, ROWS
@@ -16,8 +15,6 @@ from dflow._functions.ufunc import NO_VALUE
 
 cdef extern from "_kernels/c/masks.h":
     void true_places(intp*, char*, intp, intp)
-
-cnp.import_array()
 
 cdef int code_of_index = code_of(INTP)
 cdef object add = wrap(np.add)
@@ -66,17 +63,32 @@ cdef object places(a):
     cdef ndarray x = as_array(a)
     if x.ndim == 0:
         return np.nonzero(numpy_window(x))      # its error
-    if x.ndim == 1 and x.code == BOOL and x.flags & C_CONTIGUOUS:
-        return follow(x, (places_of(wait_read(x)),))
-    return follow(x, tuple([as_array(found)
-                            for found in <tuple>cnp.PyArray_Nonzero(numpy_window(wait_read(x), False))]))
+    return follow(x, places_of(wait_read(contiguous(cast(x, BOOL)))))
 
-cdef ndarray places_of(ndarray mask):
-    """The indices of what is true in a mask of one axis, which is here."""
-    cdef intp n = count_true(mask)
-    cdef ndarray out = allocated(code_of_index, 1, &n)
-    true_places(<intp*>data_of(out), data_of(mask), mask.size, n)
-    return out
+cdef tuple places_of(ndarray mask):
+    """The indices of what is true in a mask in C order, which is here."""
+    cdef intp n = count_true(mask), stride = 1
+    cdef ndarray last = allocated(code_of_index, 1, &n), out
+    cdef list found = [last]
+    cdef intp* flat = <intp*>data_of(last)
+    cdef int axis
+    true_places(flat, data_of(mask), mask.size, n)
+    for axis in range(mask.ndim - 1, 0, -1):        # what is left in `flat` counts along it and those before it
+        out = allocated(code_of_index, 1, &n)
+        split_places(flat, <intp*>data_of(out), n, mask.shape[axis])
+        flat = <intp*>data_of(out)
+        found.append(out)
+    return tuple(found[::-1])
+
+cdef void split_places(intp* places, intp* rows, intp n, intp length) noexcept nogil:
+    """Ascending places in rows of that length, into their rows and the places there."""
+    cdef intp i, row = 0, start = 0
+    for i in range(n):
+        if places[i] - start >= length:
+            row = places[i] // length
+            start = row * length
+        rows[i] = row
+        places[i] -= start
 
 cdef enum:
     HUGE = 1 << 30              # a number that bincount() leaves to NumPy, and to its error

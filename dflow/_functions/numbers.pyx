@@ -3,8 +3,8 @@
 import numpy as np
 from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport (
-    ndarray, array_hooks, as_array, broadcast_same, check_array, check_writable, contains_arrays, data_of, hooks, new_array,
-    part, be_element)
+    ndarray, array_hooks, as_array, be_element, broadcast_same, check_array, check_writable, contains_arrays, data_of,
+    hooks, new_array, part)
 from dflow._kernels.dtypes cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
 from dflow._kernels.registry import COMPARISONS
 

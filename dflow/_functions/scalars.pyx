@@ -15,7 +15,7 @@ from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event
 from dflow._kernels.kernel cimport Kernel
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, LONGDOUBLE, NCODES, half_of, half_value, int128,
+    BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, LONGDOUBLE, NCODES, half_of, half_value, in_range, int128,
     integer_at, is_complex, is_integer, itemsizes, real_code, scalar_code, scalar_data, settle, uint128)
 from dflow._array.core cimport (
     ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR, LESS,
@@ -107,10 +107,6 @@ cdef inline int number_kind(object x, char** p) noexcept:
     if code >= 0:
         p[0] = scalar_data(x)
     return code
-
-cdef inline bint in_range(int128 value, int code) noexcept nogil:
-    cdef int bits = 8 * itemsizes[code]
-    return -(<int128>1 << bits - 1) <= value < <int128>1 << bits - 1 if code % 2 else 0 <= value < <int128>1 << bits
 
 cdef inline double real_part(int code, char* p) noexcept nogil:
     """Of floats, complex or not."""
@@ -217,7 +213,7 @@ def is_shared(a):
 # ---- two numbers of one type, which programs have most ---------------------------------------------------------------
 
 cdef inline ndarray quick_arithmetic(int op, object a, int kind, char* p, object b, int other, char* q):
-    """a op b where both are of one type, or one of them is Python's, and there is nothing to tell. None for the rest."""
+    """a op b where both are of one type, or one is Python's, and there is nothing to tell. None for the rest."""
     cdef int code = kind if kind < NCODES else other
     cdef double x = 0, y = 0
     cdef long long m = 0, n = 0
@@ -227,7 +223,7 @@ cdef inline ndarray quick_arithmetic(int op, object a, int kind, char* p, object
     elif code == FLOAT:
         if kind == other:
             return quick_reals(op, code, (<float*>p)[0], (<float*>q)[0])
-    elif is_integer(code) and code != BOOL and (itemsizes[code] < 8 or code % 2):
+    elif is_integer(code) and code != BOOL:
         if read_integer(a, kind, p, code, &m) and read_integer(b, other, q, code, &n):
             return quick_integers(op, code, m, n)
     return None
@@ -245,19 +241,21 @@ cdef inline bint read_double(object x, int kind, char* p, double* value):
     return overflow == 0
 
 cdef inline bint read_integer(object x, int kind, char* p, int code, long long* value):
-    """An integer of that type, not an unsigned one of 64 bits."""
+    """One that the type holds for sure."""
     cdef int overflow = 0
     if kind == code:
         value[0] = <long long>integer_at(code, p)
-        return True
+        return itemsizes[code] < 8 or holds(code, value[0])
     if kind != WEAK_INT:
         return False
     value[0] = PyLong_AsLongLongAndOverflow(x, &overflow)
     return overflow == 0 and holds(code, value[0])
 
 cdef inline bint holds(int code, long long n) noexcept nogil:
+    """For sure: of unsigned integers of 64 bits the lower half."""
     cdef int bits = 8 * itemsizes[code] - code % 2
-    return bits == 63 or (n >> bits == 0 or code % 2 and n >> bits == -1)
+    cdef long long above = n >> min(bits, 63)
+    return above == 0 or above == -1 and code % 2
 
 cdef inline ndarray quick_reals(int op, int code, real x, real y):
     cdef ndarray out
@@ -310,6 +308,8 @@ cdef inline ndarray quick_integers(int op, int code, long long x, long long y):
         z = x ^ y
     elif (op == FLOOR_DIVIDE or op == REMAINDER) and y > 0:
         z = x / y - (x % y < 0) if op == FLOOR_DIVIDE else x % y + (y if x % y < 0 else 0)
+    elif op == RSHIFT and 0 <= y < 8 * itemsizes[code]:
+        z = x >> y
     else:
         return None
     if not holds(code, z):

@@ -30,6 +30,7 @@ cdef struct Scalar:          # room for one element of any type, aligned
     long double parts[2]
 
 cdef int itemsizes[18]
+cdef long long EXACT                                        # integers up to here are doubles
 cdef int twin_of[18]                                        # whose dtype is equal, and hashes alike, as those of long
                                                             # and long long of 64 bits; the code itself
 cdef list DTYPES                                            # by code
@@ -41,6 +42,7 @@ cdef object descr_of(object dtype)                          # np.dtype(), also o
 cpdef object native(object dtype)                           # NumPy's dtype, or None; TypeError for another byte order
 cdef object with_numpy_arrays(object x)     # what __array__ gives of x, or of what is in a list, as NumPy's
 cdef object numpy_array(object x, object dtype)     # np.asarray; also where __array__ gives an array of ours
+cdef bint write_parts(double re, double im, int code, char* p) noexcept     # False: of another kind, or too large
 cdef inline bint is_complex(int code) noexcept nogil:
     return CFLOAT <= code <= CLONGDOUBLE
 cdef inline bint is_integer(int code) noexcept nogil:
@@ -52,6 +54,9 @@ cdef inline int128 integer_at(int code, char* p) noexcept nogil:
             <int16_t*>p)[0] if size == 2 else (<int8_t*>p)[0]
     return (<uint64_t*>p)[0] if size == 8 else (<uint32_t*>p)[0] if size == 4 else (
         <uint16_t*>p)[0] if size == 2 else (<uint8_t*>p)[0]
+cdef inline bint in_range(int128 value, int code) noexcept nogil:       # of integers
+    cdef int bits = 8 * itemsizes[code]
+    return -(<int128>1 << bits - 1) <= value < <int128>1 << bits - 1 if code % 2 else 0 <= value < <int128>1 << bits
 cdef inline bint is_true(int code, char* p) noexcept nogil:
     if is_integer(code):
         return integer_at(code, p) != 0

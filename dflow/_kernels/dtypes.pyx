@@ -18,7 +18,7 @@ cdef extern from "numpy/arrayobject.h":
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
 
-cdef long long EXACT = 1 << 53      # integers up to here are doubles
+EXACT = 1 << 53
 cdef object float64 = np.float64, complex128 = np.complex128
 
 # ---- type codes ------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ cdef int write_integer(object value, int code, char* p) except -1:
         (<int8_t*>p)[0] = <int8_t>v
     return 0
 
-cdef inline bint write_parts(double re, double im, int code, char* p) noexcept:
+cdef bint write_parts(double re, double im, int code, char* p) noexcept:
     """Store a number as floats or complex ones. False: it is too large, or the type is another one."""
     cdef int flags = 0
     cdef uint16_t half

@@ -4,11 +4,11 @@ import numpy as np
 cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromString
 from cpython.object cimport PyObject
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport DATA_OPAQUE, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS, VALUES_FAIL
 from dflow._base.threads cimport sleep_ns
 from dflow._kernels.dtypes cimport (
-    CDOUBLE, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)
+    BOOL, CDOUBLE, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)
 from dflow._kernels.matmul cimport guard_blas, use_tiles
 from dflow._kernels.native cimport note_operation
 from dflow._base.allocator cimport memory_zeros
@@ -193,6 +193,9 @@ cdef int choose_loop(Kernel* k, object ufunc, tuple codes) except -1:
     if ufunc in FORGETFUL and not is_complex(codes[0]) and (itemsize == 4 or itemsize == 8):
         k.data = wrap(k, itemsizes[<int>codes[1]])
         k.loop = side_by_side_loop
+    if ufunc in OF_BOOLS and codes == (BOOL, BOOL, BOOL):
+        k.data = wrap(k, OF_BOOLS[ufunc])
+        k.loop = bools_loop
     if ufunc in UNFOLDED and (codes[0] == FLOAT or codes[0] == DOUBLE):
         k.data = wrap(k, 1)
         k.loop = one_by_one_loop
@@ -221,6 +224,26 @@ cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL:
     w.nout = k.nops - k.nin
     w.itemsize = itemsize
     return w
+
+# What decides of bools, whatever is beside it.
+cdef dict OF_BOOLS = {np.logical_and: 0, np.bitwise_and: 0, np.multiply: 0, np.minimum: 0,
+                      np.logical_or: 1, np.bitwise_or: 1, np.add: 1, np.maximum: 1}
+
+cdef void bools_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    """One number beside many, in rows of outer products: NumPy's loop, or its buffers, go through them one by one."""
+    cdef Wrapped* w = <Wrapped*>data
+    cdef char* inner[3]
+    cdef intp inner_steps[3]
+    cdef int number = 0 if steps[0] == 0 else 1
+    if dims[0] < 16 or steps[number] != 0 or steps[1 - number] != 1 or steps[2] != 1:
+        w.loop(args, dims, steps, w.data)
+    elif (args[number][0] != 0) == w.itemsize:
+        memset(args[2], <int>w.itemsize, dims[0])
+    else:
+        inner[0] = inner[1] = args[1 - number]
+        inner[2] = args[2]
+        inner_steps[0] = inner_steps[1] = inner_steps[2] = 1
+        w.loop(inner, dims, inner_steps, w.data)
 
 cdef void side_by_side_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """One input, one output: the loop gets contiguous memory for its results, whatever their step."""

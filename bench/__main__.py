@@ -50,7 +50,8 @@ def parse():
     parser.add_argument("--full", action="store_true", help="long measurements too: 10 million pending ops")
     parser.add_argument("--quick", action="store_true",
                         help="namespace: only the most used names, at three sizes, as where no experiment is named")
-    parser.add_argument("--instructions", action="store_true", help="namespace: count these, by valgrind (small sizes)")
+    parser.add_argument("--instructions", action="store_true",
+                        help="namespace, parity: count these, by valgrind (small sizes)")
     parser.add_argument("--seed", type=int, metavar="N", help="parity: the first program; what is slower is told")
     parser.add_argument("--seconds", type=float, metavar="S", help="parity: for how long, not a thousand programs")
     parser.add_argument("--list", action="store_true", help="name the experiments and stop")

@@ -7,11 +7,15 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 import numpy
 
+import dflow
+
 from .native import compiled
+from .timing import Side
 
 _CLIENT = """
 #include <valgrind/callgrind.h>
@@ -19,11 +23,11 @@ void start(void) { CALLGRIND_START_INSTRUMENTATION; CALLGRIND_ZERO_STATS; }
 void stop(const char *label) { CALLGRIND_DUMP_STATS_AT(label); }
 """
 _FLAGS = ["-O1", "-shared", "-fPIC"]
-_CALLS = 50
 
 
-def count(statements, size):
-    """(side, statement): instructions of one run of it, of "numpy" and "dflow", on so many elements.
+def count(labels, sides, *arguments, calls=50):
+    """(side, label): instructions of one run of it, of "numpy" and "dflow". `sides`: "module:function" of bench, which
+    gives the Sides of a label and the arguments, all of them texts.
 
     Those of the calling thread; the loop around it does not count. What fails on a side is missing. RuntimeError
     without valgrind and its headers.
@@ -39,39 +43,42 @@ def count(statements, size):
         # One thread of BLAS: others spin while they wait.
         done = subprocess.run(["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes",
                                f"--callgrind-out-file={folder / 'out'}", sys.executable, "-m", "bench.counting", client,
-                               str(size)], input="\n".join(statements), text=True, capture_output=True,
+                               sides, str(calls), *map(str, arguments)],
+                              input="\n".join(map(str, labels)), text=True, capture_output=True,
                               env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
         if done.returncode:
             raise RuntimeError(done.stderr.strip().splitlines()[-1])
         counts = dict(filter(None, map(_read, folder.glob("out.*-01"))))
-    return {key: max(n - counts[key[0], "pass"], 1) / _CALLS for key, n in counts.items() if key[1] != "pass"}
+    return {key: max(n - counts[key[0], "pass"], 1) / calls for key, n in counts.items() if key[1] != "pass"}
 
 
 def _read(path):
-    """((side, statement), instructions) of a profile."""
+    """((side, label), instructions) of a profile."""
     text = path.read_text()
     label = re.search(r"Client Request: (\w+) (.*)", text)
     return (label.groups(), int(re.search(r"^summary: (\d+)", text, re.MULTILINE)[1])) if label else None
 
 
-def main(library, size):
-    """Under valgrind: runs the statements that come in."""
-    from .namespace import sides_of
+def main(library, sides, calls, *arguments):
+    """Under valgrind: runs what comes in, a label a line."""
+    module, name = sides.split(":")
+    sides_of = getattr(import_module(f"bench.{module}"), name)
     client = ctypes.CDLL(library)
     start, stop = client.start, client.stop
     start()
     stop(b"warm")                # a first call is longer
     numpy.seterr(all="ignore")
     warnings.simplefilter("ignore")
-    for stmt in ["pass", *sys.stdin.read().splitlines()]:
-        for name, side in sides_of(stmt, int(size)).items():
+    nothing = {"numpy": Side("pass"), "dflow": Side("pass", "waitall()", waitall=dflow.waitall)}
+    for label in ["pass", *sys.stdin.read().splitlines()]:
+        for name, side in (nothing if label == "pass" else sides_of(label, *arguments)).items():
             try:
                 side.run(20)
                 start()
-                side.run(_CALLS)
+                side.run(int(calls))
             except Exception:
                 continue
-            stop(f"{name} {stmt}".encode())
+            stop(f"{name} {label}".encode())
 
 
 if __name__ == "__main__":

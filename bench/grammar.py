@@ -168,9 +168,15 @@ CLASSES = {
             r = np.count_nonzero(m)     r = np.diag(A)              r = np.unique(k)            r = np.bincount(k)
             r = np.searchsorted(k, 3)   r = np.array_equal(x, y)    r = (x == y).all()          r = len(x)
             r = x.shape[0]              r = np.split(w, 1)[0]       r = np.meshgrid(x[:50], y[:50])[0]
+            r = np.nonzero(x)[0]        r = np.argwhere(A)          w[m] = x[m]
+            r = np.concatenate(([1], x))
+            r = x[::-1].cumsum()[::-1]  r = np.array([x[0] * 2, y[1]])                          r = x[:2] == (1, 0)
+            p, q = x[:2]                r = np.hstack((x, y[:1]))   r = np.vstack((A[0], B[0]))
         biuf
             r = x.astype('f4')          r = x.astype(int)           r = np.sort(x)              r = np.argsort(x)
-            r = np.maximum(x, y)
+            r = np.maximum(x, y)        w[x > 1] = y[x > 1]         r = np.flatnonzero(x > y)
+            r = np.maximum(x[:2], [1, 0])
+            r = np.where(x)[0]          r = np.tile(x, (3, 1)).T    r = np.bitwise_and((1, 0), k[:2])
         iufc
             r = np.diff(x)              r = np.cumsum(x)            r = np.broadcast_to(x, (3, len(x))) + 1
         f

@@ -36,7 +36,7 @@ def _names(size):
 
 def sides_of(stmt, size):
     """The statement over that many elements, for NumPy and for dflow."""
-    theirs, ours = _names(size)
+    theirs, ours = _names(int(size))
     return {"numpy": Side(stmt, **theirs), "dflow": Side(stmt, "waitall()", **ours)}
 
 
@@ -73,7 +73,7 @@ def _timed(run, stmt, size):
 
 
 def _counted(chosen, size):
-    counts = counting.count(chosen, size)
+    counts = counting.count(chosen, "namespace:sides_of", size)
     for stmt in chosen:
         mine, base = (counts.get((name, stmt)) for name in ("dflow", "numpy"))
         if mine is not None and base:

@@ -2,8 +2,10 @@
 
     python -m bench parity                              the corpus: a thousand seeds, a line a class
     python -m bench parity --seed 5000 --seconds 600    others, for as long; what is slower is made smaller, and told
+    python -m bench parity --instructions               of those on few elements, nearly the same on a busy machine
 
-A program counts as slower where a process of its own says so, too.
+A program counts as slower where a process of its own says so, too. Instructions are those of the calling thread: what
+workers do, and caches, is not in them.
 """
 import ast
 import re
@@ -15,7 +17,7 @@ import numpy
 
 import dflow
 
-from . import grammar
+from . import counting, grammar
 from .grammar import program, solid_of, values
 from .limits import fresh
 from .registry import Row, experiment, on_both
@@ -29,6 +31,7 @@ ROUNDS = 7
 MOST_SECONDS = 1.0          # of one run of a program: longer ones are left out
 TRIES = 60                  # at making a find smaller
 MOST_FINDS = 20             # that are told, of the worst
+FEW = 1000                  # elements up to which instructions are counted
 
 _CONFIRM = """
 from bench import parity
@@ -60,6 +63,10 @@ def sides_of(p):
     theirs, ours = on_both(**values(p), see=see)
     text = f"{p.statement}\nsee({written(p.statement)})" if p.reads else p.statement
     return {"numpy": Side(text, **theirs), "dflow": Side(text, "waitall()", **ours)}
+
+
+def sides_of_seed(seed):
+    return sides_of(program(int(seed)))
 
 
 def measure(p, rounds=ROUNDS):
@@ -146,6 +153,9 @@ def shrink(p):
 @experiment("parity", "random statements and short programs: the share within 1.05 of NumPy's time, a line a class",
             limit="1.25 x NumPy each", parts=tuple(grammar.CLASSES))
 def parity(run):
+    if run.instructions:
+        yield from _counted(run)
+        return
     start, searching = time.perf_counter(), run.seconds is not None or run.seed is not None
     seed, end = run.seed or 0, None if run.seconds else (run.seed or 0) + CORPUS
     results = {}
@@ -161,14 +171,34 @@ def parity(run):
             continue
         if measured is not None:
             results.setdefault(p.kind, []).append((measured[0], p))
+    yield from _by_class(results)
+    if searching:
+        yield from _finds(sorted((one for some in results.values() for one in some), key=lambda one: -one[0]))
+
+
+def _counted(run):
+    """The same of instructions; then the worst."""
+    chosen = map(program, range(run.seed or 0, (run.seed or 0) + CORPUS))
+    programs = {str(p.seed): p for p in chosen if p.size <= FEW and (not run.only or p.kind in run.only)}
+    counts = counting.count(programs, "parity:sides_of_seed", calls=20)
+    results = {}
+    for seed, p in programs.items():
+        mine, base = (counts.get((side, seed)) for side in ("dflow", "numpy"))
+        if mine is not None and base is not None:
+            results.setdefault(p.kind, []).append((mine / base, p))
+    yield from _by_class(results)
+    for measured, p in sorted((one for some in results.values() for one in some), key=lambda one: -one[0])[:MOST_FINDS]:
+        yield Row(f"{p.kind}, seed {p.seed}", measured, limit=SLOWER, size=p.size,
+                  note=f"{p}: {counts['numpy', str(p.seed)]:,.0f} instructions, NumPy's")
+
+
+def _by_class(results):
     for kind in grammar.CLASSES:
         if kind in results:
             yield _class(kind, results[kind])
     everything = [one for some in results.values() for one in some]
     if everything:
         yield _class("all", everything)
-    if searching:
-        yield from _finds(sorted(everything, key=lambda one: -one[0]))
 
 
 def _class(kind, some):

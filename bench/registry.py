@@ -105,8 +105,8 @@ def row_of(label, timing, base, **more):
 class Run:
     """What an experiment is handed: its sizes, its parts if not all, how often to repeat, whether to measure long.
 
-    `quick`: only what matters most; `instructions`: counted instead of seconds. Both are for the namespace. `seed`,
-    `seconds`: the first of random programs, and for how long; None: as they are. For parity.
+    `quick`: only what matters most, of the namespace; `instructions`: counted instead of seconds, there and by parity.
+    `seed`, `seconds`: the first of random programs, and for how long; None: as they are. For parity.
     """
 
     def __init__(self, sizes=(), repeat=None, full=False, only=(), quick=False, instructions=False, seed=None,

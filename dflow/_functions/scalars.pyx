@@ -15,8 +15,8 @@ from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event
 from dflow._kernels.kernel cimport Kernel
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, LONGDOUBLE, NCODES, half_of, half_value, in_range, int128,
-    integer_at, is_complex, is_integer, itemsizes, real_code, scalar_code, scalar_data, settle, uint128)
+    BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, LONGDOUBLE, NCODES, half_of, half_value, in_range,
+    int128, integer_at, is_complex, is_integer, itemsizes, real_code, scalar_code, scalar_data, settle, uint128)
 from dflow._array.core cimport (
     ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR, LESS,
     LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, NEGATIVE, ABSOLUTE, INVERT, SCALAR, data_of, is_here,
@@ -223,6 +223,9 @@ cdef inline ndarray quick_arithmetic(int op, object a, int kind, char* p, object
     elif code == FLOAT:
         if kind == other:
             return quick_reals(op, code, (<float*>p)[0], (<float*>q)[0])
+    elif code == HALF:
+        if kind == other:
+            return quick_halfs(op, <float>half_value((<uint16_t*>p)[0]), <float>half_value((<uint16_t*>q)[0]))
     elif is_integer(code) and code != BOOL:
         if read_integer(a, kind, p, code, &m) and read_integer(b, other, q, code, &n):
             return quick_integers(op, code, m, n)
@@ -286,6 +289,23 @@ cdef inline ndarray quick_reals(int op, int code, real x, real y):
     (<real*>out.st.data)[0] = z
     return out
 
+cdef inline ndarray quick_halfs(int op, float x, float y):
+    cdef ndarray out
+    cdef uint16_t half
+    cdef int flags = 0
+    cdef float z
+    if LESS <= op <= GREATER_EQUAL:
+        return new_bool(ordered(op, x, y))
+    if op > TRUE_DIVIDE:
+        return None
+    z = x + y if op == ADD else x - y if op == SUBTRACT else x * y if op == MULTIPLY else x / y
+    half = half_of(z, &flags)
+    if flags or z - z != 0:
+        return None
+    out = new_number(HALF)
+    (<uint16_t*>out.st.data)[0] = half
+    return out
+
 cdef inline ndarray quick_integers(int op, int code, long long x, long long y):
     cdef ndarray out
     cdef long long z = 0
@@ -300,12 +320,8 @@ cdef inline ndarray quick_integers(int op, int code, long long x, long long y):
     elif op == MULTIPLY:
         if multiply_overflows(x, y, &z):
             return None
-    elif op == AND:
-        z = x & y
-    elif op == OR:
-        z = x | y
-    elif op == XOR:
-        z = x ^ y
+    elif AND <= op <= XOR:
+        z = <long long>of_bits(op, x, y)
     elif (op == FLOOR_DIVIDE or op == REMAINDER) and y > 0:
         z = x / y - (x % y < 0) if op == FLOOR_DIVIDE else x % y + (y if x % y < 0 else 0)
     elif op == RSHIFT and 0 <= y < 8 * itemsizes[code]:
@@ -317,6 +333,9 @@ cdef inline ndarray quick_integers(int op, int code, long long x, long long y):
     out = new_number(code)
     memcpy(out.st.data, &z, itemsizes[code])
     return out
+
+cdef inline int128 of_bits(int op, int128 x, int128 y) noexcept nogil:
+    return x & y if op == AND else x | y if op == OR else x ^ y
 
 cdef inline bint ordered(int op, one x, one y) noexcept nogil:
     return (x < y if op == LESS else x <= y if op == LESS_EQUAL else x == y if op == EQUAL else
@@ -534,12 +553,8 @@ cdef ndarray integer_arithmetic(int op, Pair* pair, int128 x, int128 y, bint qui
         z = x - y
     elif op == MULTIPLY:
         z = <int128>(<uint128>x * <uint128>y)   # that of two uint64 is negative, or right
-    elif op == AND:
-        z = x & y
-    elif op == OR:
-        z = x | y
-    elif op == XOR:
-        z = x ^ y
+    elif AND <= op <= XOR:
+        z = of_bits(op, x, y)
     elif op == LSHIFT or op == RSHIFT:
         if not 0 <= y < 8 * itemsizes[code]:
             return None

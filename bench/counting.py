@@ -47,7 +47,7 @@ def count(labels, sides, *arguments, calls=50):
                               input="\n".join(map(str, labels)), text=True, capture_output=True,
                               env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
         if done.returncode:
-            raise RuntimeError(done.stderr.strip().splitlines()[-1])
+            raise RuntimeError((done.stderr.strip() or "valgrind failed").splitlines()[-1])
         counts = dict(filter(None, map(_read, folder.glob("out.*-01"))))
     return {key: max(n - counts[key[0], "pass"], 1) / calls for key, n in counts.items() if key[1] != "pass"}
 

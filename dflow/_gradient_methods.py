@@ -4,7 +4,6 @@ import sys
 
 from dflow._array.core import attach
 from dflow._functions.constructors import zeros_like
-from dflow._functions.scalars import is_shared
 from dflow._tracing import tape
 
 
@@ -19,8 +18,6 @@ def attach_grad(self, grad_req="write", stype=None):
 
     if stype not in (None, "default"):
         raise ValueError(f"stype must be None or 'default', not {stype!r}")
-    if is_shared(self):
-        raise ValueError(f"attach_grad() of {self!r}, which comparisons of elements share: copy() has one of its own")
     autograd.mark_variables([self], [zeros_like(self)], grad_req)
 
 

@@ -67,7 +67,7 @@ cdef object places(a):
 
 cdef tuple places_of(ndarray mask):
     """The indices of what is true in a mask in C order, which is here."""
-    cdef intp n = count_true(mask), stride = 1
+    cdef intp n = count_true(mask)
     cdef ndarray last = allocated(code_of_index, 1, &n), out
     cdef list found = [last]
     cdef intp* flat = <intp*>data_of(last)

@@ -16,7 +16,7 @@ from dflow._functions.fastpath cimport *
 from dflow._functions.numpy_inline import LATER
 from dflow._tracing.tape cimport earlier, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers
-from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary, unshared
+from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary
 from dflow._functions.out cimport cast_error
 from dflow._functions.ufunc cimport ufunc, wrap, call
 
@@ -129,8 +129,6 @@ cdef object record_operator(int op, object a, object b):
         result = binary_operator(op, a, b)
     finally:
         set_recording(before)
-    if is_ours(result):
-        result = unshared(<ndarray>result)
     return (recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if is_ours(result)
             or type(result) is tuple else result)
 

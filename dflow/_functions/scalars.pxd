@@ -5,4 +5,3 @@ from dflow._array.core cimport ndarray
 # None: ufuncs have it; quietly: also where there is to be a warning
 cdef object scalar_arithmetic(int op, object a, object b, bint quietly=*)
 cdef ndarray scalar_unary(int op, ndarray a)
-cdef ndarray unshared(ndarray a)            # itself, or a copy of a bool that others have too

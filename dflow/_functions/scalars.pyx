@@ -20,7 +20,8 @@ from dflow._kernels.dtypes cimport (
 from dflow._array.core cimport (
     ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR, LESS,
     LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, NEGATIVE, ABSOLUTE, INVERT, SCALAR, data_of, is_here,
-    is_ours, mxnet_rules, ndarray, new_scalar)
+    is_ours, mxnet_rules, ndarray, new_scalar, READONLY)
+from dflow._tracing.tape cimport gradients_kept
 from dflow._functions.fastpath cimport NKINDS, WEAK_COMPLEX, WEAK_FLOAT, WEAK_INT
 
 cdef extern from "Python.h":
@@ -163,18 +164,19 @@ cdef inline ndarray new_number(int code):
     settings.inlined += 1
     return new_scalar(code)
 
-# Elements are values: all that computes a bool may give the same two, as NumPy does. Not where something of its own is
-# to be kept with one: a record, a gradient.
-cdef ndarray a_bool(bint value):
+# Elements are values: all that computes a bool gives the same two, as with NumPy, until an array has a gradient: what
+# is recorded keeps something of its own. They are read-only, for what forgets that elements are no arrays.
+cdef ndarray a_bool(bint value, int flags):
     cdef ndarray out = new_scalar(BOOL)
     out.st.data[0] = value
+    out.flags |= flags
     return out
 
-cdef ndarray the_true = a_bool(True), the_false = a_bool(False)
+cdef ndarray the_true = a_bool(True, READONLY), the_false = a_bool(False, READONLY)
 
 cdef inline ndarray new_bool(bint value):
     settings.inlined += 1
-    return a_bool(value) if mxnet_rules else the_true if value else the_false
+    return a_bool(value, 0) if gradients_kept() else the_true if value else the_false
 
 cdef inline ndarray new_integer(int code, int128 value):
     cdef ndarray out = new_number(code)
@@ -203,12 +205,6 @@ cdef int tell(int flags, int op, bint scalars) except -1:
     name = f"{'scalar ' if scalars else ''}{names[op]}".encode()
     k.name = name
     return fp_event(flags, &k)
-
-cdef ndarray unshared(ndarray a):
-    return a_bool(a is the_true) if a is the_true or a is the_false else a
-
-def is_shared(a):
-    return a is the_true or a is the_false
 
 # ---- two numbers of one type, which programs have most ---------------------------------------------------------------
 
@@ -248,13 +244,13 @@ cdef inline bint read_integer(object x, int kind, char* p, int code, long long* 
     cdef int overflow = 0
     if kind == code:
         value[0] = <long long>integer_at(code, p)
-        return itemsizes[code] < 8 or holds(code, value[0])
+        return itemsizes[code] < 8 or surely_holds(code, value[0])
     if kind != WEAK_INT:
         return False
     value[0] = PyLong_AsLongLongAndOverflow(x, &overflow)
-    return overflow == 0 and holds(code, value[0])
+    return overflow == 0 and surely_holds(code, value[0])
 
-cdef inline bint holds(int code, long long n) noexcept nogil:
+cdef inline bint surely_holds(int code, long long n) noexcept nogil:
     """For sure: of unsigned integers of 64 bits the lower half."""
     cdef int bits = 8 * itemsizes[code] - code % 2
     cdef long long above = n >> min(bits, 63)
@@ -276,14 +272,14 @@ cdef inline ndarray quick_reals(int op, int code, real x, real y):
         z = x / y
     elif (op == FLOOR_DIVIDE or op == REMAINDER) and y != 0:
         real_arithmetic(x, op, x, y, &rounded)
-        if rounded == 0 and op == FLOOR_DIVIDE:
+        if rounded == 0 and op == FLOOR_DIVIDE:         # of which NumPy's quotient may underflow
             return None
         z = <real>rounded
     else:
         return None
     # What may raise a flag: nothing infinite or not a number, nor so small that bits are lost.
-    if z - z != 0 or op >= MULTIPLY and fabs(z) < (FLT_MIN if code == FLOAT else DBL_MIN) and x != 0 and (
-            op == TRUE_DIVIDE or y != 0):
+    if z - z != 0 or MULTIPLY <= op <= TRUE_DIVIDE and fabs(z) < (FLT_MIN if code == FLOAT else DBL_MIN) and (
+            x != 0 and (op == TRUE_DIVIDE or y != 0)):
         return None
     out = new_number(code)
     (<real*>out.st.data)[0] = z
@@ -328,7 +324,7 @@ cdef inline ndarray quick_integers(int op, int code, long long x, long long y):
         z = x >> y
     else:
         return None
-    if not holds(code, z):
+    if not surely_holds(code, z):
         return None
     out = new_number(code)
     memcpy(out.st.data, &z, itemsizes[code])

@@ -914,6 +914,8 @@ cdef class ufunc:
         if not isinstance(a, ndarray):
             raise TypeError("first operand must be array")
         target = a
+        if target.flags & SCALAR:
+            raise TypeError("first operand must be array")
         if records(a, b):
             raise NotImplementedError(f"{self.name}.at() is not recorded")
         check_writable(target)

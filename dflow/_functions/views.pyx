@@ -614,7 +614,7 @@ def setflags(ndarray self, /, write=None, align=None, uic=None):
     if not write:
         self.flags |= READONLY
     elif self.base != NULL and not (writable_memory(<object>self.base) if viewed(self) == NULL
-                                    else not (<ndarray>viewed(self)).flags & READONLY):
+                                    else not (<ndarray>viewed(self)).flags & (READONLY | SCALAR)):
         raise ValueError("cannot set WRITEABLE flag to True of this array")
     else:
         self.flags &= ~READONLY
@@ -655,7 +655,7 @@ def open_window(ndarray a):
     """A NumPy array over the memory of a, to read and write, when nobody else does."""
     wait_read(a)
     wait_write(a)
-    return numpy_window(a, not a.flags & READONLY)
+    return numpy_window(a, not a.flags & (READONLY | SCALAR))
 
 def seen_by(x):
     """The array of ours that a NumPy array over the memory of one shows, or the view of it; None for any other."""

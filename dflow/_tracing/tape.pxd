@@ -24,6 +24,8 @@ cdef class Rule:
     cdef object rest(self, Py_ssize_t given)
     cdef tuple function(self, int slot)
 
+cdef bint gradients_kept() noexcept                                     # whether an array has ever had one
+
 # ---- for programs
 cdef int set_noted_leaves(list leaves) except -1
 cdef long long newest_node() noexcept

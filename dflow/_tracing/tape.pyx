@@ -136,6 +136,11 @@ cdef class Pick(Node):
     """One of several results."""
     cdef int place
 
+cdef bint ever_kept = False
+
+cdef bint gradients_kept() noexcept:
+    return ever_kept
+
 cdef tuple geometry(ndarray a):
     return (shape_tuple(a), tuple([strides_of(a)[i] for i in range(a.ndim)]), a.offset)
 
@@ -783,7 +788,10 @@ cdef int record_heads(Rule rule, object held, tuple parents, list heads) except 
 
 def attach_leaf(ndarray a, grad, str request):
     """Make a an array with a gradient, which is kept in `grad`."""
-    global replaced
+    global replaced, ever_kept
+    if a.flags & SCALAR and a.flags & READONLY:
+        raise ValueError(f"a gradient of {a!r}, which comparisons of elements share: copy() has one of its own")
+    ever_kept = True
     cdef Leaf n = Leaf.__new__(Leaf)
     describe_value(n, a)
     n.rule = view_rule

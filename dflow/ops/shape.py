@@ -478,7 +478,11 @@ def as_strided(x, shape=None, strides=None, subok=False, writeable=True):
     x = as_array(x)
     numpy.lib.stride_tricks.as_strided(numpy.empty(x.shape, x.dtype), shape, strides)         # its errors
     shape = x.shape if shape is None else tuple(map(operator.index, shape))
-    strides = x.strides if strides is None else tuple(map(operator.index, strides))
+    if strides is None:                     # in C order, as x
+        strides = numpy.empty(shape, x.dtype).strides if x.flags.c_contiguous else x.strides
+    strides = tuple(map(operator.index, strides))
+    if len(strides) != len(shape):
+        raise ValueError("mismatch in length of strides and shape")
     view = strided(x.copy() if is_scalar(x) else x, shape, strides)
     if not writeable:
         view.flags.writeable = False

@@ -25,7 +25,7 @@ static inline void true_places(npy_intp *out, char const *mask, npy_intp n, npy_
             k += mask[i + j] != 0;
         }
     }
-    for (; k < count; i++) {
+    for (; k < count && i < n; i++) {
         if (i + 8 <= n && eight_at(mask + i) == 0) {
             i += 7;
             continue;

@@ -63,6 +63,8 @@ cdef object places(a):
     cdef ndarray x = as_array(a)
     if x.ndim == 0:
         return np.nonzero(numpy_window(x))      # its error
+    if x.size == 0:
+        x = wait_read(x)                        # for its error: a mask of nothing depends on nothing
     return follow(x, places_of(wait_read(contiguous(cast(x, BOOL)))))
 
 cdef tuple places_of(ndarray mask):

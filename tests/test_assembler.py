@@ -290,35 +290,55 @@ def test_the_bytes_of_complex_products(name, size):
         assert "add rsi, rsi" in found
 
 
-def test_the_bytes_of_exponentials():
+@pytest.mark.parametrize("name", ["AVX-512", "AVX2"])
+def test_the_bytes_of_exponentials(name):
     """The steps, and of which number of the pool in front of the code, by its place, each is."""
     import capstone
 
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     random = numpy.random.default_rng(1)
-    pool, numbers = 9, 15                       # endbr64 and a jump are in front of it
+    pool, size, vectors = (9, 4, 28) if name == "AVX-512" else (32, 32, 11)     # endbr64 and a jump are in front of it
     for _ in range(100):
-        to, a = (int(random.integers(28)) for _ in range(2))
-        code = native.assembled([(STEPS["exp"], to, a, a)], 4, "AVX-512")
-        low, high, log2e = numpy.frombuffer(code[pool:pool + 12], numpy.float32)
-        assert (low, high, log2e) == (-104, 89, numpy.float32(numpy.log2(numpy.e)))
+        to, a = (int(random.integers(vectors)) for _ in range(2))
+        code = native.assembled([(STEPS["exp"], to, a, a)], 4, name)
+        numbers = numpy.frombuffer(code[pool:pool + 15 * size], numpy.float32).reshape(15, size // 4)
+        assert (numbers[:14] == numbers[:14, :1]).all() and numpy.isnan(numbers[14]).all()
+        assert list(numbers[:3, 0]) == [-104, 89, numpy.float32(numpy.log2(numpy.e))] and numbers[13, 0] == 1
         found = []
-        for i in decoder.disasm(code[pool + 4 * numbers:], pool + 4 * numbers):
+        for i in decoder.disasm(code[pool + 15 * size:], pool + 15 * size):
             line = f"{i.mnemonic} {i.op_str}"
             if (place := re.search(r"[a-z]+ ptr \[rip ([+-]) (\w+)\](\{1to16\})?", line)) is not None:
                 at = i.address + i.size + int(place[1] + place[2], 0) - pool
-                assert at % 4 == 0 and (place[3] is None) == ("broadcast" in line)
-                line = line.replace(place[0], f"#{at // 4}")
+                assert at % size == 0 and (place[3] is None) == ("broadcast" in line or name == "AVX2")
+                line = line.replace(place[0], f"#{at // size}")
             found.append(line)
+        for lines in exponentials(name, to, a):
+            assert any(found[i:i + len(lines)] == lines for i in range(len(found))), (lines, found)
+
+
+def exponentials(name, to, a):
+    """The instructions of a whole vector, and of what is left."""
+    def ratio(x, n, p, q, load):
+        return [f"vfmadd231ps {x}, {n}, #3", f"vfmadd231ps {x}, {n}, #4", f"{load} {p}, #5",
+                *(f"vfmadd213ps {p}, {x}, #{k}" for k in range(6, 11)), f"{load} {q}, #11",
+                *(f"vfmadd213ps {q}, {x}, #{k}" for k in (12, 13)), f"vdivps {p}, {p}, {q}"]
+
+    if name == "AVX-512":
         for mask in ("", " {k1}"):
             zero = " {z}" if mask else ""
-            lines = [f"vcmpunordps k2{mask}, zmm{a}, zmm{a}", f"vrangeps zmm31{mask}{zero}, zmm{a}, #0, 5",
-                     "vrangeps zmm31, zmm31, #1, 4", "vmulps zmm30, zmm31, #2", "vrndscaleps zmm30, zmm30, 8",
-                     "vfmadd231ps zmm31, zmm30, #3", "vfmadd231ps zmm31, zmm30, #4", "vbroadcastss zmm29, #5",
-                     *(f"vfmadd213ps zmm29, zmm31, #{k}" for k in range(6, 11)), "vbroadcastss zmm28, #11",
-                     *(f"vfmadd213ps zmm28, zmm31, #{k}" for k in (12, 13)), "vdivps zmm29, zmm29, zmm28",
-                     f"vscalefps zmm{to}{mask}{zero}, zmm29, zmm30", f"vbroadcastss zmm{to} {{k2}}, #14"]
-            assert any(found[i:i + len(lines)] == lines for i in range(len(found))), (lines, found)
+            yield [f"vcmpunordps k2{mask}, zmm{a}, zmm{a}", f"vrangeps zmm31{mask}{zero}, zmm{a}, #0, 5",
+                   "vrangeps zmm31, zmm31, #1, 4", "vmulps zmm30, zmm31, #2", "vrndscaleps zmm30, zmm30, 8",
+                   *ratio("zmm31", "zmm30", "zmm29", "zmm28", "vbroadcastss"),
+                   f"vscalefps zmm{to}{mask}{zero}, zmm29, zmm30", f"vbroadcastss zmm{to} {{k2}}, #14"]
+        return
+    for alone in ([], ["vxorps ymm14, ymm14, ymm14", f"vmovss xmm14, xmm14, xmm{a}"]):
+        x = "ymm14" if alone else f"ymm{a}"
+        yield [*alone, f"vcmpunordps ymm15, {x}, {x}", f"vandnps ymm14, ymm15, {x}", "vmaxps ymm14, ymm14, #0",
+               "vminps ymm14, ymm14, #1", "vmulps ymm13, ymm14, #2", "vcvtps2dq ymm13, ymm13", "vcvtdq2ps ymm11, ymm13",
+               *ratio("ymm14", "ymm11", "ymm12", "ymm11", "vmovaps"), "vpsrad ymm11, ymm13, 1",
+               "vpsubd ymm13, ymm13, ymm11", "vpslld ymm11, ymm11, 0x17", "vpaddd ymm12, ymm12, ymm11",
+               "vpslld ymm13, ymm13, 0x17", "vpaddd ymm13, ymm13, #13", "vmulps ymm12, ymm12, ymm13",
+               f"vblendvps ymm{to}, ymm12, #14, ymm15"]
 
 
 def no_address(line):

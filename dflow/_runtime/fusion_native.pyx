@@ -328,8 +328,6 @@ cdef inline bint is_known(Sketch* s, Kernel* k, int size) noexcept nogil:
     """Whether there are instructions for it."""
     if k.operation == TO_INTEGERS or k.operation == TO_UNSIGNED:
         return size == 4 or s.set == AVX512
-    if k.operation == EXP:
-        return s.set == AVX512
     return k.operation != SHORTEN_FROM_INTEGERS or s.set == AVX512
 
 cdef inline int bucket_of(char* p, int itemsize) noexcept nogil:

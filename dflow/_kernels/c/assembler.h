@@ -20,7 +20,7 @@
  * rdi: at; rsi: elements left, less a vector; rcx: elements done; r10: steps; r11: rows left; rdx: rsp before the
  * rooms. The addresses of the first operands that are loaded or stored whole are in registers of their own
  * (bases_of()); rax: another one. AVX-512: k1: what is left; v31, k2: a step's own, and v30 where numbers are paired.
- * AVX2: v14, v15, r8, r9: a step's own. Where there is an exponential, v28 to v30 are its own, too. */
+ * AVX2: v14, v15, r8, r9: a step's own. Where there is an exponential, v28 to v30 are its own, too, or v11 to v13. */
 #ifndef DFLOW_ASSEMBLER_H
 #define DFLOW_ASSEMBLER_H
 
@@ -41,7 +41,7 @@ enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STE
        STEP_FMAX, STEP_FMIN,                           /* of a NaN and a number the number; of zeros the second */
        STEP_PAIR_MULTIPLY,                             /* of complex numbers: (ac - [bd], ad + [bc]), one rounding each
                                                           besides that of the products in brackets */
-       STEP_EXP,                                       /* of floats of 4 bytes; AVX-512 */
+       STEP_EXP,                                       /* of floats of 4 bytes */
        STEP_TO_FLOATS, STEP_TO_INTEGERS,               /* of as many bytes; in AVX2 of 4 */
        STEP_UNSIGNED_TO_FLOATS,                        /* the same; AVX-512 */
        /* Of 8 bytes to 4, which are packed into the lower half of the vector; the last two: AVX-512. */
@@ -119,6 +119,12 @@ static inline void put(Pen *pen, const void *bytes, size_t n) {
 static inline void put_i32(Pen *pen, int64_t x) {
     int32_t n = (int32_t)x;
     put(pen, &n, 4);
+}
+
+/* The jump of 32 bits that ends at `place` goes to where the pen is. */
+static inline void land(Pen *pen, uint8_t *place) {
+    int32_t far = (int32_t)(pen->at - place);
+    if (place <= pen->end) memcpy(place - 4, &far, 4);
 }
 
 /* The prefix EVEX and the opcode. map: 1 of 0F, 2 of 0F38, 3 of 0F3A; pp: 0 none, 1 of 66. to, a, b: registers, of
@@ -296,6 +302,11 @@ static inline void put_packed(Pen *pen, int map, int opcode, int to, int a, int 
     BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (b & 7)));
 }
 
+static inline void put_bits_moved(Pen *pen, int way, int to, int a, int bits) {    /* AVX2: vpslld, vpsrad to, a, bits */
+    put_vex(pen, 1, 1, 0x72, way, to, a);
+    BYTES(pen, (uint8_t)(0xc0 | way << 3 | (a & 7)), (uint8_t)bits);
+}
+
 static inline void put_shifted(Pen *pen, int way, int to, int a) {         /* AVX2: vpsrlq to, a, 32, or vpsllq */
     put_vex(pen, 1, 1, 0x73, way, to, a);
     BYTES(pen, (uint8_t)(0xc0 | way << 3 | (a & 7)), 32);
@@ -415,10 +426,7 @@ static inline void put_cut(Pen *pen, int whole, int to, int a, int bits) {
     static const uint8_t ways[] = {6, 4};
     int single = pen->single;
     pen->single = !whole;
-    for (int i = 0; i < 2; i++, a = to) {
-        put_vex(pen, 1, 1, 0x72, ways[i], to, a);
-        BYTES(pen, (uint8_t)(0xc0 | ways[i] << 3 | (a & 7)), (uint8_t)bits);
-    }
+    for (int i = 0; i < 2; i++, a = to) put_bits_moved(pen, ways[i], to, a, bits);
     pen->single = single;
 }
 
@@ -545,35 +553,98 @@ static const float exp_pool[EXP_POOL] = {
     2.473615434895520810817e-01f, 7.257664613233124478488e-01f, 9.999999999980870924916e-01f,
     2.159509375685829852307e-02f, -2.742335390411667452936e-01f, 1.0f, 0 /* its bits: see put_exp_pool() */};
 
-static inline void put_exp_pool(Pen *pen) {
+/* AVX-512 spreads a number as it reads it; for AVX2 it is there eight times, on a multiple of 32 bytes, as code is. */
+static inline int pooled_bytes(const Pen *pen) { return pen->set == AVX512 ? 4 : 32; }
+
+static inline void put_exp_pool(Pen *pen, const uint8_t *code) {
     static const uint32_t nan = 0x7fc00000u;
-    BYTES(pen, 0xe9);                                                        /* jmp over it */
-    put_i32(pen, sizeof exp_pool);
+    int size = pooled_bytes(pen);
+    uint8_t *place, zero = 0;
+    BYTES(pen, 0xe9, 0, 0, 0, 0);                                            /* jmp over it */
+    place = pen->at;
+    while (size == 32 && (pen->at - code) % 32) put(pen, &zero, 1);
     pen->pool = pen->at;
-    put(pen, exp_pool, sizeof exp_pool - sizeof nan);
-    put(pen, &nan, sizeof nan);
+    for (int i = 0; i < EXP_POOL; i++)
+        for (int k = 0; k < size; k += 4) put(pen, i == EXP_NAN ? (const void *)&nan : &exp_pool[i], 4);
+    land(pen, place);
 }
 
 /* The ModRM byte and the address of a number of the pool, behind which `more` bytes of the instruction follow. */
 static inline void put_pooled(Pen *pen, int to, int number, int more) {
     BYTES(pen, (uint8_t)((to & 7) << 3 | 5));
-    put_i32(pen, pen->pool + 4 * number - (pen->at + 4 + more));
+    put_i32(pen, pen->pool + pooled_bytes(pen) * number - (pen->at + 4 + more));
 }
 
 static inline void put_with_pooled(Pen *pen, int map, int pp, int opcode, int to, int a, int number, int mask) {
     int imm = map == 3;
-    put_evex(pen, map, pp, opcode, to, a, 0, mask, 1);
-    if (pen->at <= pen->end) pen->at[-2] |= 0x10;                            /* of memory one number for all */
+    if (pen->set == AVX2) {
+        put_vex(pen, map, pp, opcode, to, a, 0);
+    } else {
+        put_evex(pen, map, pp, opcode, to, a, 0, mask, 1);
+        if (pen->at <= pen->end) pen->at[-2] |= 0x10;                        /* of memory one number for all */
+    }
     put_pooled(pen, to, number, imm);
 }
 
 static inline void put_spread_pooled(Pen *pen, int to, int number, int mask) {
-    put_evex(pen, 2, 1, 0x18, to, 0, 0, mask, 0);                            /* vbroadcastss to, [...] */
+    if (pen->set == AVX2) put_vex(pen, 1, 0, 0x28, to, 0, 0);                /* vmovaps to, [...] */
+    else put_evex(pen, 2, 1, 0x18, to, 0, 0, mask, 0);                            /* vbroadcastss to, [...] */
     put_pooled(pen, to, number, 0);
+}
+
+/* x -= n log(2), and P and Q, of which Q may be n. */
+static inline void put_ratio(Pen *pen, int x, int n, int p, int q) {
+    put_with_pooled(pen, 2, 1, 0xb8, x, n, EXP_LOG_2, 0);                    /* vfmadd231ps */
+    put_with_pooled(pen, 2, 1, 0xb8, x, n, EXP_LOG_2_REST, 0);
+    put_spread_pooled(pen, p, EXP_P5, 0);
+    for (int i = EXP_P4; i <= EXP_P0; i++) put_with_pooled(pen, 2, 1, 0xa8, p, x, i, 0);      /* vfmadd213ps */
+    put_spread_pooled(pen, q, EXP_Q2, 0);
+    for (int i = EXP_Q1; i <= EXP_Q0; i++) put_with_pooled(pen, 2, 1, 0xa8, q, x, i, 0);
+    put_registers(pen, 0x5e, p, p, q, 0, 0);                                 /* vdivps */
+}
+
+/* Of one lane, too, by whole vectors, of zeros but for it. 2^n is 2^(n / 2), which goes into the exponent of P / Q, and
+ * the rest, by which that is multiplied: the one rounding that there is, and it tells of what is too large or small. */
+static inline void put_exp_avx2(Pen *pen, int to, int a) {
+    enum { MASK = 15, X = 14, N = 13, P = 12, Q = 11 };
+    int single = pen->single;
+    pen->single = 0;
+    if (single) {
+        put_registers(pen, 0x57, X, X, X, 0, 0);                             /* vxorps */
+        put_vex(pen, 1, 2, 0x10, X, X, a);                                   /* vmovss X, X, a */
+        BYTES(pen, (uint8_t)(0xc0 | (X & 7) << 3 | (a & 7)));
+        a = X;
+    }
+    put_registers(pen, 0xc2, MASK, a, a, 0, 0);                              /* vcmpunordps */
+    BYTES(pen, 3);
+    put_registers(pen, 0x55, X, MASK, a, 0, 0);                              /* vandnps: no NaN tells */
+    put_with_pooled(pen, 1, 0, 0x5f, X, X, EXP_LOW, 0);                      /* vmaxps */
+    put_with_pooled(pen, 1, 0, 0x5d, X, X, EXP_HIGH, 0);                     /* vminps */
+    put_with_pooled(pen, 1, 0, 0x59, N, X, EXP_LOG2_E, 0);                   /* vmulps */
+    put_vex(pen, 1, 1, 0x5b, N, 0, N);                                       /* vcvtps2dq N, N */
+    BYTES(pen, 0xc0 | (N & 7) << 3 | (N & 7));
+    put_vex(pen, 1, 0, 0x5b, Q, 0, N);                                       /* vcvtdq2ps Q, N */
+    BYTES(pen, 0xc0 | (Q & 7) << 3 | (N & 7));
+    put_ratio(pen, X, Q, P, Q);
+    put_bits_moved(pen, 4, Q, N, 1);                                         /* vpsrad Q, N, 1 */
+    put_packed(pen, 1, 0xfa, N, N, Q, 0);                                    /* vpsubd */
+    put_bits_moved(pen, 6, Q, Q, 23);                                        /* vpslld */
+    put_packed(pen, 1, 0xfe, P, P, Q, 0);                                    /* vpaddd */
+    put_bits_moved(pen, 6, N, N, 23);
+    put_with_pooled(pen, 1, 1, 0xfe, N, N, EXP_Q0, 0);                       /* 1.0 */
+    put_registers(pen, 0x59, P, P, N, 0, 0);                                 /* vmulps */
+    put_vex(pen, 3, 1, 0x4a, to, P, 0);                                      /* vblendvps to, P, [...], MASK */
+    put_pooled(pen, to, EXP_NAN, 1);
+    BYTES(pen, MASK << 4);
+    pen->single = single;
 }
 
 static inline void put_exp(Pen *pen, int to, int a, int mask) {
     enum { X = 31, N = 30, P = 29, Q = 28 };
+    if (pen->set == AVX2) {
+        put_exp_avx2(pen, to, a);
+        return;
+    }
     put_registers(pen, 0xc2, 2, a, a, mask, 0);                              /* vcmpunordps k2, a, a */
     BYTES(pen, 3);
     put_with_pooled(pen, 3, 1, 0x50, X, a, EXP_LOW, mask);                   /* vrangeps: the greater; no NaN tells */
@@ -582,13 +653,7 @@ static inline void put_exp(Pen *pen, int to, int a, int mask) {
     BYTES(pen, 4);
     put_with_pooled(pen, 1, 0, 0x59, N, X, EXP_LOG2_E, 0);                   /* vmulps */
     put_rounded(pen, 0, N, N, 0);
-    put_with_pooled(pen, 2, 1, 0xb8, X, N, EXP_LOG_2, 0);                    /* vfmadd231ps */
-    put_with_pooled(pen, 2, 1, 0xb8, X, N, EXP_LOG_2_REST, 0);
-    put_spread_pooled(pen, P, EXP_P5, 0);
-    for (int i = EXP_P4; i <= EXP_P0; i++) put_with_pooled(pen, 2, 1, 0xa8, P, X, i, 0);      /* vfmadd213ps */
-    put_spread_pooled(pen, Q, EXP_Q2, 0);
-    for (int i = EXP_Q1; i <= EXP_Q0; i++) put_with_pooled(pen, 2, 1, 0xa8, Q, X, i, 0);
-    put_registers(pen, 0x5e, P, P, Q, 0, 0);                                 /* vdivps */
+    put_ratio(pen, X, N, P, Q);
     put_evex(pen, 2, 1, 0x2c, to, P, N, mask, 1);                            /* vscalefps */
     BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (N & 7)));
     put_spread_pooled(pen, to, EXP_NAN, 2);
@@ -643,12 +708,6 @@ static inline void put_step(Pen *pen, const Step *s, int mask) {
 static inline void put_body(Pen *pen, const Step *steps, int n, int mask) {
     for (int i = 0; i < n; i++)
         if (steps[i].op >= STEP_LOAD) put_step(pen, &steps[i], mask);
-}
-
-/* The jump of 32 bits that ends at `place` goes to where the pen is. */
-static inline void land(Pen *pen, uint8_t *place) {
-    int32_t far = (int32_t)(pen->at - place);
-    if (place <= pen->end) memcpy(place - 4, &far, 4);
 }
 
 /* What is left of the last vector: its elements, 1 at least, are in rsi. */
@@ -757,7 +816,7 @@ static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int
     uint8_t *literals[LITERALS] = {0}, *row, *loop, *to_tail, *to_end, *to_return;
 
     BYTES(&pen, 0xf3, 0x0f, 0x1e, 0xfa);                                     /* endbr64 */
-    if (has_step(steps, n, STEP_EXP)) put_exp_pool(&pen);
+    if (has_step(steps, n, STEP_EXP)) put_exp_pool(&pen, code);
     put_saved(&pen, 0x50, taken);
     BYTES(&pen, 0x49, 0x89, 0xca, 0x49, 0x89, 0xd3);                         /* mov r10, rcx; mov r11, rdx */
     for (int i = 0; i < pen.operands; i++)

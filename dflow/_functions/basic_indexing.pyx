@@ -24,6 +24,7 @@ from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._array.in_caller cimport run_unary
 from dflow._base.thread_state cimport near, set_recording
+from dflow._functions.sequences cimport from_sequence, is_sequence
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace
 from dflow._array.core import attach
 
@@ -597,7 +598,8 @@ cdef object fitting(object x, int code):
 
 cdef ndarray stored(object x, int code):
     """What is no array, as NumPy stores it in one of that type."""
-    return as_array_code(fitting(x, code) if isinstance(x, (list, tuple)) and contains_arrays(x) else x, code)
+    made = from_sequence(x, code) if is_sequence(x) else None
+    return <ndarray>made if made is not None else as_array_code(fitting(x, code) if isinstance(x, (list, tuple)) and contains_arrays(x) else x, code)
 
 cdef ndarray one_element(int code, object key, object value):
     """What NumPy stores as one element: it takes texts and None for numbers, and its errors tell of sequences."""

@@ -20,6 +20,7 @@ from dflow._functions.interop cimport foreign, foreign_like
 from dflow._functions.numbers cimport cast_into, numbers_for
 from dflow._array.shape cimport parse_shape, check_dimensions
 from dflow._functions.placement cimport device_number, put, put_new
+from dflow._functions.sequences cimport from_sequence, is_sequence
 from dflow._functions.buffers import adopt, placed
 from dflow._functions.views import known_order
 from dflow._functions.basic_indexing cimport fill_with, stored
@@ -37,7 +38,6 @@ cdef extern from "Python.h":
     PyObject* PyObject_Vectorcall(PyObject*, PyObject**, size_t, PyObject*) except NULL
     bint PyList_CheckExact(object)
     bint PyObject_CheckBuffer(object)
-    double PyFloat_AS_DOUBLE(object)
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
 
 NO_COPY = (
@@ -48,44 +48,13 @@ NO_COPY = (
 
 # ---- from what there is ----------------------------------------------------------------------------------------
 
-cdef ndarray from_list(list x):
-    """A list of nothing but Python floats, or integers of 64 bits; None for any other."""
-    cdef intp i, n = len(x)
-    cdef int overflow = 0
-    cdef ndarray out
-    cdef double* d
-    cdef int64_t* q
-    if n == 0:
-        return None
-    if type(x[0]) is float:
-        out = allocated(DOUBLE, 1, &n)
-        d = <double*>data_of(out)
-        for i in range(n):
-            item = x[i]
-            if type(item) is not float:
-                return None
-            d[i] = PyFloat_AS_DOUBLE(item)
-        return out
-    if type(x[0]) is not int or sizeof(long) != 8:
-        return None
-    out = allocated(LONG, 1, &n)
-    q = <int64_t*>data_of(out)
-    for i in range(n):
-        item = x[i]
-        if type(item) is not int:
-            return None
-        q[i] = PyLong_AsLongLongAndOverflow(item, &overflow)
-        if overflow:
-            return None
-    return out
-
 cdef ndarray made(object x):
     """x itself, if it is an array of ours, else a copy."""
     cdef ndarray out
     if is_ours(x):
         return <ndarray>x
-    if PyList_CheckExact(x):
-        out = from_list(<list>x)
+    if is_sequence(x):
+        out = from_sequence(x)
         if out is not None:
             return out
     return as_array(np.asarray(x) if isinstance(x, np.ndarray) else x)      # as which a masked array is its numbers
@@ -103,6 +72,13 @@ def holds_arrays(x):
     """Whether a list or tuple, or a list in it, holds our arrays: those are stacked without waiting for them."""
     return isinstance(x, (list, tuple)) and contains_arrays(x)
 
+cdef ndarray of_numbers(object x, object dtype):
+    """A list or tuple of Python's numbers as a type of ours; None where it is something else."""
+    try:
+        return from_sequence(x, code_of(dtype))
+    except TypeError:           # no type of ours
+        return None
+
 cpdef ndarray converted(object x, object dtype=None):
     """An ndarray: x itself if it is one of that type, a view of x if of one that equals it, else a copy."""
     cdef int code
@@ -111,6 +87,10 @@ cpdef ndarray converted(object x, object dtype=None):
     if isinstance(x, ndarray):
         code = code_of(dtype)                   # an error, of which astype() makes NumPy's array
         return x.view(dtype) if code != (<ndarray>x).code == twin_of[code] else x.astype(dtype, copy=False)
+    if is_sequence(x):
+        found = of_numbers(x, dtype)
+        if found is not None:
+            return found
     if holds_arrays(x):
         return stored(x, code_of(dtype))
     descr = native(dtype)
@@ -186,9 +166,14 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
     if subok and foreign(object) and isinstance(object, np.ndarray):
         return np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin)
     object = asked(object)              # an array of ours is copied, too
-    if dtype is None and copy is True and order is "K" and ndmin == 0 and ndmax is None:
-        result = made(object)
-        return copy_order(result, "K") if result is object else put_new(result, -1)
+    if copy is True and order is "K" and ndmin == 0 and ndmax is None:
+        result = None
+        if dtype is None:
+            result = made(object)
+        elif is_sequence(object):
+            result = of_numbers(object, dtype)
+        if result is not None:
+            return copy_order(result, "K") if result is object else put_new(result, -1)
     copy = copy_mode(copy)
     if not copy and not is_ours(object):
         object = uncopied(object, copy)
@@ -249,6 +234,10 @@ cdef object array_of(a, dtype, order, device, copy):
             return variable(<ndarray>a)
         if type(a) in PLAIN:
             return put_new(made(a), -1)
+    elif dtype is not None and order is None and copy is None and device is None and is_sequence(a):
+        found = of_numbers(a, dtype)
+        if found is not None:
+            return put_new(found, -1)
     cdef int number = device_number(device)
     a = asked(a)
     copy = copy_mode(copy)

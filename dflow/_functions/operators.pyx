@@ -16,6 +16,7 @@ from dflow._functions.fastpath cimport *
 from dflow._functions.numpy_inline import LATER
 from dflow._tracing.tape cimport earlier, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers
+from dflow._functions.sequences cimport from_sequence, is_sequence
 from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary
 from dflow._functions.out cimport cast_error
 from dflow._functions.ufunc cimport ufunc, wrap, call
@@ -71,6 +72,14 @@ cdef object binary_operator(int op, object a, object b):
     i = quick_kind(a)
     j = quick_kind(b)
     if i < 0 or j < 0:
+        if i >= 0 and is_sequence(b) and may_be_numbers(op, a):
+            made = from_sequence(b)
+            if made is not None:
+                return binary_operator(op, a, made)
+        if j >= 0 and is_sequence(a) and may_be_numbers(op, b):
+            made = from_sequence(a)
+            if made is not None:
+                return binary_operator(op, made, b)
         number = held(a if i < 0 else b, j if i < 0 else i)
         if number is not None and op != POWER:
             return binary_operator(op, number if i < 0 else a, b if i < 0 else number)
@@ -95,12 +104,20 @@ cdef object binary_operator(int op, object a, object b):
                 return out
     return long_operator(op, u, a, b, i >= 0 and j >= 0)
 
+cdef inline bint may_be_numbers(int op, object beside) noexcept:
+    """Whether a sequence is an array beside this: an element may repeat it."""
+    return is_ours(beside) and not (op == MULTIPLY and (<ndarray>beside).flags & SCALAR)
+
 cdef object long_operator(int op, ufunc u, object a, object b, bint numbers):
     """a op b where there is no fast path. numbers: both are arrays, or numbers of Python's."""
     if numbers:
         return call(u, (a, b), None, True, None, "same_kind", None)
-    if op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES) and repeats(b if is_ours(b) else a):
-        return b * int(a) if is_ours(a) else a * int(b)
+    if op == MULTIPLY and (type(a) in SEQUENCES or type(b) in SEQUENCES):
+        number = b if is_ours(b) else a
+        if repeats(number):
+            return b * int(a) if is_ours(a) else a * int(b)
+        if is_ours(number) and (<ndarray>number).flags & SCALAR:
+            raise TypeError(f"can't multiply sequence by non-int of type 'numpy.{number.dtype}'")
     if foreign(b if isinstance(a, ndarray) else a):
         return with_foreign(op, u, a, b)
     if unlike(b if isinstance(a, ndarray) else a):
@@ -240,6 +257,11 @@ cdef object inplace_operator(int op, object a, object b):
     if records(a, b):
         return record_inplace(op, x, b)
     j = quick_kind(b)
+    if j < 0 and is_sequence(b):
+        made = from_sequence(b)
+        if made is not None:
+            b = made
+            j = quick_kind(b)
     if j < 0:
         number = held(b, x.code)
         if number is not None and op != POWER:

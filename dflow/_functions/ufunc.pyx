@@ -20,11 +20,11 @@ from dflow._functions.interop cimport override, overridden
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
 from dflow._functions.numbers cimport (
-    compared_by_range, compares_by_range, identity_of, neutral_of, numpys_answer, small_number,
-    start_of)
+    compared_by_range, compares_by_range, identity_of, neutral_of, numpys_answer, small_number, start_of)
 from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.registry import COMPARISONS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
+from dflow._functions.sequences cimport as_operand, with_sequences
 from dflow._functions.gufunc cimport core_names, core_results, core_sizes, launch_core, access_whole
 from dflow._functions.out cimport (
     as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request)
@@ -162,7 +162,7 @@ cdef tuple prepare(tuple inputs):
     cdef bint weak = True
     for x in inputs:
         if not isinstance(x, ndarray) and type(x) not in (int, float, complex, bool):
-            x = as_array(x)
+            x = as_operand(x)
         weak = weak and not isinstance(x, ndarray)
         out.append(x)
     if weak:
@@ -757,7 +757,7 @@ cdef class ufunc:
             signature = sig
         if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None
                 and axes is None and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
-            quick = quick_call(self, inputs, out)
+            quick = quick_call(self, with_sequences(inputs), out)
             if quick is not None:
                 return quick
         r = Request.__new__(Request)

@@ -254,7 +254,10 @@ def allclose(a, b, rtol=1.0e-5, atol=1.0e-8, equal_nan=False):
 @op("a, a", "a, v", "n, n", "n, n, equal_nan=True", "a, a.T", kind="blocking")
 def array_equal(a1, a2, equal_nan=False):
     """Whether shapes and all elements are equal: a Python bool, so the call waits."""
-    a1, a2 = as_array(a1), as_array(a2)
+    try:
+        a1, a2 = as_array(a1), as_array(a2)
+    except ValueError:                                  # no array, as rows of several lengths
+        return False
     if a1.shape != a2.shape:
         return False
     equal = a1 == a2
@@ -266,11 +269,9 @@ def array_equal(a1, a2, equal_nan=False):
 @op("a, a", "a, v", "a, m", kind="blocking")
 def array_equiv(a1, a2):
     """Whether the two broadcast to equal arrays: a Python bool, so the call waits."""
-    a1, a2 = as_array(a1), as_array(a2)
-    if a1.shape == a2.shape:
-        return bool((a1 == a2).all())
     try:
-        shape = numpy.broadcast_shapes(a1.shape, a2.shape)
+        a1, a2 = as_array(a1), as_array(a2)
+        shape = a1.shape if a1.shape == a2.shape else numpy.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return False
     return bool((broadcast_to(a1, shape) == broadcast_to(a2, shape)).all())

@@ -1,0 +1,11 @@
+"""Lists and tuples of Python's numbers as arrays, without NumPy."""
+
+from dflow._array.core cimport ndarray
+
+# Of nothing but bools, integers and floats, in lists and tuples of one length at each depth, as the type that NumPy
+# gives them, or as `code`; None for any other, and what does not fit.
+cdef ndarray from_sequence(object x, int code=*)
+cdef inline bint is_sequence(object x) noexcept:
+    return type(x) is list or type(x) is tuple
+cdef ndarray as_operand(object x)                       # as_array, by the above where that can be
+cdef tuple with_sequences(tuple inputs)                 # itself, where there are none

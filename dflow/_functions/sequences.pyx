@@ -1,0 +1,117 @@
+"""Lists and tuples of Python's numbers as arrays: see _functions/sequences.pxd."""
+
+from cpython.object cimport PyObject
+from libc.string cimport memcpy
+from dflow._kernels.dtypes cimport BOOL, DOUBLE, EXACT, in_range, is_integer, itemsizes, LONG, write_parts
+from dflow._kernels.kernel cimport intp
+from dflow._runtime.graph cimport storage_allocate
+from dflow._array.core cimport as_array, data_of, ndarray, new_array
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object)
+    Py_ssize_t PySequence_Fast_GET_SIZE(object)
+    double PyFloat_AS_DOUBLE(object)
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+
+cdef enum:
+    DEPTH = 8
+
+cdef inline int natural(object item) noexcept:
+    """The type that a Python number is given; -1: it is none of these."""
+    kind = type(item)
+    return LONG if kind is int else DOUBLE if kind is float else BOOL if kind is bool else -1
+
+cdef bint put_number(object item, int code, char* at) except -1:
+    """False: NumPy knows what to do, with integers of more than 64 bits, say, which are objects to it."""
+    cdef long long value
+    cdef int overflow = 0
+    if type(item) is float:
+        return write_parts(PyFloat_AS_DOUBLE(item), 0, code, at)        # of no integers
+    value = PyLong_AsLongLongAndOverflow(item, &overflow)
+    if overflow:
+        return False
+    if not is_integer(code):
+        return (code == DOUBLE or -EXACT <= value <= EXACT) and write_parts(<double>value, 0, code, at)
+    if code == BOOL:
+        at[0] = value != 0
+        return True
+    if itemsizes[code] < 8 and not in_range(value, code) or value < 0 and not code % 2:
+        return False
+    memcpy(at, &value, itemsizes[code])
+    return True
+
+cdef struct Filling:
+    int ndim
+    intp shape[8]
+    int code
+    bint as_found           # the type is to be that of the numbers: those of another are not put
+    int met                 # one that is wider; -1: something else
+    char* at
+
+cdef bint fill(object x, int depth, Filling* f) except -1:
+    """Nothing here calls Python code, so no list changes meanwhile."""
+    cdef PyObject** items = PySequence_Fast_ITEMS(x)
+    cdef intp i, n = PySequence_Fast_GET_SIZE(x)
+    cdef int kind
+    f.met = -1
+    if n != f.shape[depth]:
+        return False
+    for i in range(n):
+        item = <object>items[i]
+        if depth + 1 < f.ndim:
+            if not is_sequence(item) or not fill(item, depth + 1, f):
+                return False
+            continue
+        kind = natural(item)
+        if kind < 0:
+            return False
+        if f.as_found and kind > f.code:
+            f.met = kind
+            return False
+        if not put_number(item, f.code, f.at):
+            return False
+        f.at += itemsizes[f.code]
+    return True
+
+cdef ndarray from_sequence(object x, int code=-1):
+    cdef ndarray out
+    cdef Filling f
+    f.ndim = 0
+    first = x
+    while is_sequence(first):
+        if f.ndim == DEPTH or PySequence_Fast_GET_SIZE(first) == 0:
+            return None
+        f.shape[f.ndim] = PySequence_Fast_GET_SIZE(first)
+        f.ndim += 1
+        first = <object>PySequence_Fast_ITEMS(first)[0]
+    f.met = natural(first)
+    f.as_found = code < 0
+    if f.ndim == 0 or f.met < 0 or sizeof(long) != 8:
+        return None
+    while True:
+        f.code = f.met if f.as_found else code
+        out = new_array(f.code, f.ndim, f.shape)
+        if not storage_allocate(out.st):
+            raise MemoryError(f"Unable to allocate {out.st.nbytes} bytes")
+        f.at = data_of(out)
+        if fill(x, 0, &f):
+            return out
+        if f.met < 0:
+            return None
+
+cdef ndarray as_operand(object x):
+    cdef ndarray found = from_sequence(x) if is_sequence(x) else None
+    return as_array(x) if found is None else found
+
+cdef tuple with_sequences(tuple inputs):
+    cdef list found
+    for x in inputs:
+        if is_sequence(x):
+            break
+    else:
+        return inputs
+    found = []
+    for x in inputs:
+        made = from_sequence(x) if is_sequence(x) else None
+        found.append(x if made is None else made)
+    return tuple(found)

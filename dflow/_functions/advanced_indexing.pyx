@@ -27,6 +27,8 @@ from dflow._functions.out import give
 from dflow._functions.numpy_inline import as_scalar, bare
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, same_shape, NKINDS
 from dflow._functions.gufunc cimport access_whole
+from dflow._functions.points cimport covered_by, put_points, quick_select, take_points
+from dflow._functions.sequences cimport as_operand, is_sequence
 from dflow._functions.ufunc cimport broadcast_shape
 
 from numpy.exceptions import ComplexWarning
@@ -383,30 +385,6 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     settings.inlined += 1
     return out
 
-cdef bint covered_by(ndarray a, ndarray mask) noexcept:
-    """Whether mask is one of bools for each element of a, and both are here, small and in order."""
-    return (mask.code == BOOL and mask.size <= settings.inline_cost and in_order_here(mask) and in_order_here(a)
-            and same_shape(a, mask))
-
-cdef ndarray quick_select(ndarray a, ndarray mask):
-    """The elements of a under a mask; None when the long way must be gone."""
-    cdef char* args[3]
-    cdef intp dims[2]
-    cdef intp steps[5]
-    cdef ndarray out
-    if a.ndim == 0 or not covered_by(a, mask):
-        return None
-    steps[3] = count_true(mask)
-    steps[4] = a.itemsize
-    out = allocated(a.code, 1, &steps[3])
-    dims[1] = mask.size
-    args[0] = data_of(a)
-    args[1] = data_of(mask)
-    args[2] = data_of(out)
-    select_loop(args, dims, steps, NULL)
-    settings.inlined += 1
-    return out
-
 cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     """a[index] = number, or an element for each index; whether it was done."""
     cdef Scalar room
@@ -615,8 +593,12 @@ cdef object get_selected(ndarray a, object key):
 
 cdef object chosen(ndarray a, object key):
     cdef ndarray out
-    if type(key) is list and len(<list>key) and type((<list>key)[0]) is int:
-        key = as_array(key)
+    if is_sequence(key):
+        out = take_points(a, key)
+        if out is not None:
+            return out
+        if type(key) is list and len(<list>key) and type((<list>key)[0]) is int:
+            key = as_operand(key)
     if is_ours(key) and a.ndim:
         if (<ndarray>key).code != BOOL:
             out = quick_take(a, <ndarray>key, 0)
@@ -691,7 +673,7 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
 cdef int store_selected(ndarray a, object key, object value) except -1:
     cdef ndarray values
     if (is_ours(key) and a.ndim == 1 and (is_ours(value) or type(value) is int or type(value) is float)
-            and quick_put(a, <ndarray>key, value)):
+            and quick_put(a, <ndarray>key, value)) or put_points(a, key, value):
         return 0
     if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
         return 0

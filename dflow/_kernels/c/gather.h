@@ -206,21 +206,21 @@ INLINE void place_each(char *out, char const *values, char const *mask, npy_intp
 
 /* As kernels: the core dimension is the mask's, the core steps are how many elements it takes, their size, and the step
  * of values. select: source, mask, out. put: values, mask, target. place: the same, the first step: how many values. */
-static void select_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
+static inline void select_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     (void)data;
 #define SELECT(SIZE) select_each(args[2], args[0], args[1], dims[1], steps[3], SIZE);
     BY_SIZE(steps[4], SELECT)
 #undef SELECT
 }
 
-static void put_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
+static inline void put_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     (void)data;
 #define PUT(SIZE) put_each(args[2], args[0], steps[5], args[1], dims[1], SIZE);
     BY_SIZE(steps[4], PUT)
 #undef PUT
 }
 
-static void place_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
+static inline void place_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     (void)data;
 #define PLACE(SIZE) place_each(args[2], args[0], args[1], dims[1], steps[3], SIZE);
     BY_SIZE(steps[4], PLACE)
@@ -228,7 +228,7 @@ static void place_loop(char **args, npy_intp const *dims, npy_intp const *steps,
 }
 
 /* values, mask, target of one space, without core: any part of it may be done alone. data: the size of an element. */
-static void assign_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
+static inline void assign_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     npy_intp size = (npy_intp)data;
     if (steps[0] == 0 && steps[1] == 1 && steps[2] == size) {
 #define ASSIGN(SIZE) put_each(args[2], args[0], 0, args[1], dims[0], SIZE);
@@ -290,7 +290,7 @@ WHERE_LOOP(where_plain)
 TARGET("avx2")
 WHERE_LOOP(where_avx2)
 END_TARGET
-static void where_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
+static inline void where_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     (__builtin_cpu_supports("avx2") ? where_avx2 : where_plain)(args, dims, steps, data);
 }
 #else

@@ -1,0 +1,14 @@
+"""Few elements, or small blocks, at places that several indices name: `A[rows, columns]`, `x[[0, 1]] = 3`.
+
+At once and without Python objects, where all of it is here and small. The first axes have an index each: a Python
+integer, an element, an array or a list of integers, of one axis and one length; what lies behind these axes is in C order.
+"""
+
+from dflow._array.core cimport ndarray
+
+cdef ndarray take_points(ndarray a, object key)                         # a[key]; None: the long way must be gone
+cdef bint put_points(ndarray a, object key, object value) except -1     # a[key] = value; whether it was done
+
+# Under a mask: whether it is one of bools for each element of a, and both are here, small and in order; a[mask]
+cdef bint covered_by(ndarray a, ndarray mask) noexcept
+cdef ndarray quick_select(ndarray a, ndarray mask)                      # None: the long way must be gone

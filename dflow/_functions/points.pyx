@@ -1,0 +1,184 @@
+"""Few elements at places that several indices name: see _functions/points.pxd."""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcmp, memcpy
+from dflow._kernels.dtypes cimport BOOL, Scalar, integer_at, is_integer, itemsizes, LONG, write_scalar
+from dflow._kernels.kernel cimport intp, MAXDIMS
+from dflow._engine cimport settings
+from dflow._array.core cimport *, is_ours
+from dflow._functions.fastpath cimport allocated, count_true, same_shape
+from dflow._functions.sequences cimport from_sequence, is_sequence
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+
+cdef extern from "_kernels/c/gather.h" nogil:
+    void select_loop(char**, intp*, intp*, void*) noexcept
+
+cdef enum:
+    MOST = 256                  # places
+
+cdef struct Points:
+    intp n                      # how many; 0: no array was among the indices
+    intp block                  # elements at each,
+    intp size                   # and their bytes
+    intp places[256]            # in bytes
+
+cdef inline bint add_place(Points* p, intp i, intp at, intp length, intp step) noexcept:
+    """False: it is out of bounds."""
+    if at < -length or at >= length:
+        return False
+    p.places[i] += (at + length if at < 0 else at) * step
+    return True
+
+cdef bint add_axis(Points* p, ndarray a, int axis, object item) except -1:
+    """Add the index of an axis to all places. False: it is none of those that are known here."""
+    cdef intp length = a.shape[axis], step = strides_of(a)[axis], i, n, by
+    cdef int overflow = 0
+    cdef ndarray index
+    cdef char* at
+    cdef intp place
+    if type(item) is int:
+        place = PyLong_AsLongLongAndOverflow(item, &overflow)
+        if overflow:
+            return False
+        for i in range(max(p.n, 1)):
+            if not add_place(p, i, place, length, step):
+                return False
+        return True
+    if is_sequence(item):
+        item = from_sequence(item)
+    if not is_ours(item):
+        return False
+    index = <ndarray>item
+    if index.ndim > 1 or not is_integer(index.code) or index.code == BOOL or index.st == a.st or not is_here(index):
+        return False
+    at = data_of(index)
+    if index.ndim == 0:
+        place = <intp>integer_at(index.code, at)
+        for i in range(max(p.n, 1)):
+            if not add_place(p, i, place, length, step):
+                return False
+        return index.flags & SCALAR != 0            # an array without axes is an index of its own kind
+    n = index.shape[0]
+    by = strides_of(index)[0]
+    if n == 0 or n > MOST or p.n and n != p.n:
+        return False
+    for i in range(1, n if p.n == 0 else 0):
+        p.places[i] = p.places[0]
+    p.n = n
+    for i in range(n):
+        place = (<int64_t*>at)[0] if index.code == LONG else <intp>integer_at(index.code, at)
+        if not add_place(p, i, place, length, step):
+            return False
+        at += by
+    return True
+
+cdef bint find_points(Points* p, ndarray a, object key) except -1:
+    cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1, d
+    p.n = p.places[0] = 0
+    if axes > a.ndim or a.size == 0:
+        return False
+    p.block, p.size = 1, a.itemsize
+    for d in reversed(range(axes, a.ndim)):
+        if a.shape[d] != 1 and strides_of(a)[d] != p.size:
+            return False
+        p.block *= a.shape[d]
+        p.size *= a.shape[d]
+    for d in range(axes):
+        if not add_axis(p, a, d, (<tuple>key)[d] if type(key) is tuple else key):
+            return False
+    return p.n > 0 and p.n * p.block <= settings.inline_cost
+
+cdef inline void move(char* to, char* from_, intp size) noexcept nogil:
+    if size == 8:
+        memcpy(to, from_, 8)
+    elif size == 4:
+        memcpy(to, from_, 4)
+    else:
+        memcpy(to, from_, size)
+
+cdef ndarray take_points(ndarray a, object key):
+    cdef Points p
+    cdef intp shape[MAXDIMS]
+    cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1
+    cdef intp i
+    cdef ndarray out
+    cdef char* to
+    if not is_here(a) or not find_points(&p, a, key):
+        return None
+    shape[0] = p.n
+    memcpy(shape + 1, a.shape + axes, (a.ndim - axes) * sizeof(intp))
+    out = allocated(a.code, a.ndim - axes + 1, shape)
+    to = data_of(out)
+    for i in range(p.n):
+        move(to, data_of(a) + p.places[i], p.size)
+        to += p.size
+    settings.inlined += 1
+    return out
+
+cdef bint put_points(ndarray a, object key, object value) except -1:
+    cdef Points p
+    cdef Scalar room
+    cdef ndarray v
+    cdef char* source = <char*>&room
+    cdef intp i, k, by = 0                  # of the source, from one place to the next
+    cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1
+    cdef bint whole = False                 # a block of the source is one of a
+    if not is_idle(a.st, direct) or not find_points(&p, a, key):
+        return False
+    if is_sequence(value):
+        value = from_sequence(value, a.code)
+    if is_ours(value):
+        v = <ndarray>value
+        if v.code != a.code or v.st == a.st or not in_order_here(v):
+            return False
+        source = data_of(v)
+        if v.ndim:
+            k = v.ndim - (a.ndim - axes)
+            whole = True
+            if k == 1 and v.shape[0] == p.n:
+                by = p.size
+            elif k != 0:
+                return False
+            if memcmp(v.shape + k, a.shape + axes, (a.ndim - axes) * sizeof(intp)):
+                return False
+    elif type(value) is int or type(value) is float or type(value) is bool:
+        write_scalar(value, a.code, source)
+    else:
+        return False
+    for i in range(p.n):
+        if whole:
+            move(data_of(a) + p.places[i], source, p.size)
+        else:
+            for k in range(p.block):
+                move(data_of(a) + p.places[i] + k * a.itemsize, source, a.itemsize)
+        source += by
+    settings.inlined += 1
+    return True
+
+# ---- under a mask ----------------------------------------------------------------------------------------------
+
+cdef bint covered_by(ndarray a, ndarray mask) noexcept:
+    """Whether mask is one of bools for each element of a, and both are here, small and in order."""
+    return (mask.code == BOOL and mask.size <= settings.inline_cost and in_order_here(mask) and in_order_here(a)
+            and same_shape(a, mask))
+
+cdef ndarray quick_select(ndarray a, ndarray mask):
+    """The elements of a under a mask; None when the long way must be gone."""
+    cdef char* args[3]
+    cdef intp dims[2]
+    cdef intp steps[5]
+    cdef ndarray out
+    if a.ndim == 0 or not covered_by(a, mask):
+        return None
+    steps[3] = count_true(mask)
+    steps[4] = a.itemsize
+    out = allocated(a.code, 1, &steps[3])
+    dims[1] = mask.size
+    args[0] = data_of(a)
+    args[1] = data_of(mask)
+    args[2] = data_of(out)
+    select_loop(args, dims, steps, NULL)
+    settings.inlined += 1
+    return out

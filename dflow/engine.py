@@ -171,9 +171,10 @@ def native(on=None):
     A group of elementwise operations has one such loop from its second time on: for +, -, *, /, negative, abs, sqrt,
     square, reciprocal, extremes, clip, sign, floor, ceil, trunc, rint and copysign of float32 or float64, what there is
     of these for int32, uint32, int64 and uint64, their bits and shifts, comparisons, isnan, isinf, isfinite, logic,
-    where(), copies and casts, and for +, -, *, negative, square and conjugate of complex numbers; on x86-64 under Linux
-    with AVX2 or AVX-512. The bits and the warnings are those of NumPy's loops: the first elements that a new loop
-    computes are compared. Elsewhere it is False and stays so; config() says why.
+    where(), copies and casts, and for +, -, *, negative, square and conjugate of complex numbers; under Linux on
+    x86-64 with AVX2 or AVX-512, and on AArch64 where it is switched on. The bits and the warnings are those of NumPy's
+    loops: the first elements that a new loop computes are compared. Elsewhere it is False and stays so; config() says
+    why.
     """
     return _native.switch(on) if on is not None else _native.is_on()
 

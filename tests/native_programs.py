@@ -17,7 +17,7 @@ from dflow import engine
 from tests.compare import same_bits
 from tests.engines import configured, has, written_for
 
-SETS = [name for name in ("AVX2", "AVX-512") if has(name)]
+SETS = [name for name in ("AVX2", "AVX-512", "NEON") if has(name)]
 SPECIAL = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, -numpy.nan, 1e-310, -1e-310, 1e-42, 1e308, 3e38, 1.0, -1.0]
 LAYOUTS = ("C", "C", "C", "F", "inner", "row", "column", "reversed", "stepped", "number", "element")
 UNARY = ("-{}", "abs({})", "np.sqrt({})", "np.square({})", "np.reciprocal({})", "np.fabs({})", "np.negative({})",

@@ -79,12 +79,12 @@ def cases(name, size):
         if n < size:
             yield f"store i{n}", [load, step("store_narrow", 0, 1, n)], size, [i, f"i{n}"], (), lambda x: x
     if size == 8:
-        halves = {"halve_floats": (f, "f4"), "halve_to_ints": (f, "i4")}
-        if name == "AVX-512":
+        halves = {"halve_floats": (f, "f4")} | ({"halve_to_ints": (f, "i4")} if name != "NEON" else {})
+        if name != "AVX2":
             halves |= {"halve_to_floats": (i, "f4"), "halve_unsigned_to_floats": (u, "f4")}
         for op, (source, target) in halves.items():
             yield op, [load, step(op, 0, 0), step("store_narrow", 0, 1, 20)], 8, [source, target], (), lambda x: x
-        for n in (1, 2):
+        for n in (1, 2) if name != "NEON" else ():
             yield f"i4 to i{n}", [load, step("halve_to_ints", 0, 0), step("store_narrow", 0, 1, 16 + n)], 8, (
                 [f, f"i{n}"]), (), lambda x: x.astype("i4")
     c = f"c{2 * size}"
@@ -109,7 +109,7 @@ def fill(random, x):
         x[:] = random.integers(limits.min, limits.max, x.size, x.dtype, endpoint=True) >> shift
 
 
-@pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
+@pytest.mark.parametrize("name", ["AVX2", "AVX-512", "NEON"])
 @pytest.mark.parametrize("size", [4, 8])
 @pytest.mark.parametrize("at_end", [True, False])
 def test_loops_stay_within_their_operands(name, size, at_end, pages):

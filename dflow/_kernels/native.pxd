@@ -14,7 +14,7 @@ A forked child has no loops, and makes arenas of its own: the pages of its paren
 from libc.stdint cimport uint8_t, uint64_t
 from dflow._kernels.kernel cimport intp, Kernel
 
-cdef extern from "_kernels/c/assembler.h" nogil:
+cdef extern from "_kernels/c/steps.h" nogil:
     ctypedef struct Step:
         uint8_t op
         uint8_t to
@@ -37,7 +37,7 @@ cdef extern from "_kernels/c/assembler.h" nogil:
         LITERAL_HALF, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE, LITERAL_2_84, LITERAL_2_84_52
         LITERAL_2_63, LITERAL_CONJUGATE, LITERALS
         PAIRED
-        NO_VECTORS, AVX2, AVX512
+        NO_VECTORS, AVX2, AVX512, NEON
 
 ctypedef void (*native_t)(char** at, intp n, intp rows, const intp* steps) noexcept nogil
 
@@ -140,7 +140,9 @@ cdef enum:
 # The set of instructions that loops are written for; NO_VECTORS: no group is to have one. GIL: to set; any: to read.
 cdef int native_set
 cdef inline int vectors_of(int set, bint paired) noexcept nogil:
-    return 31 - paired if set == AVX512 else 14
+    return 31 - paired if set == AVX512 else 22 if set == NEON else 14
+cdef inline int bytes_of_vector(int set) noexcept nogil:
+    return 64 if set == AVX512 else 16 if set == NEON else 32
 
 cdef enum State:                # of a loop, atomic
     UNPROVED                    # nobody has compared it with NumPy's loops yet

@@ -12,10 +12,13 @@ from dflow._kernels.dtypes cimport BOOL, CDOUBLE, CFLOAT, DOUBLE, FLOAT, is_comp
 
 cdef extern from "_kernels/c/assembler.h" nogil:
     size_t assemble(uint8_t* code, size_t room, const Step* steps, int n, int itemsize, int set)
+
+cdef extern from "_kernels/c/steps.h" nogil:
     const char* step_name(int op)
 
 cdef extern from "_kernels/c/executable.h" nogil:
     int vector_set()
+    void make_coherent(uint8_t* writable, uint8_t* runnable, size_t size)
     bint map_twice(size_t size, bint named, uint8_t** writable, uint8_t** runnable)
     void tell_perf(const void* code, size_t size, uint64_t hash, const Step* steps, int n)
 
@@ -45,17 +48,23 @@ cdef int nbroken = 0            # loops that computed something else than NumPy'
 cdef int mistaken = 0           # a step that is written as another one: for tests
 cdef int instead = 0
 
-cdef dict SETS = {"AVX2": AVX2, "AVX-512": AVX512}
+cdef dict SETS = {"AVX2": AVX2, "AVX-512": AVX512, "NEON": NEON}
 cdef int best_set = vector_set()
 cdef int usual_set = best_set       # what is switched on
 cdef bint perf_map = False          # loops have names in a file that perf reads
 
+cdef inline bint has_set(int set) noexcept:
+    """Whether the processor has these instructions."""
+    return set == best_set or set == AVX2 and best_set == AVX512
+
 cdef int read_environment() except -1:
     global usual_set, native_set, perf_map
-    wish = os.environ.get("DFLOW_NATIVE", "1")
+    wish = os.environ.get("DFLOW_NATIVE", "0" if best_set == NEON else "1")      # of these only emulators ran loops
     if wish not in ("0", "1", *SETS):
         raise ValueError(f"DFLOW_NATIVE must be 0, 1 or one of {', '.join(SETS)}, not {wish!r}")
-    usual_set = min(SETS.get(wish, best_set), best_set)
+    usual_set = SETS.get(wish, best_set)
+    if not has_set(usual_set):
+        usual_set = best_set
     native_set = NO_VECTORS if wish == "0" else usual_set
     perf_map = os.environ.get("DFLOW_NATIVE_PERF", "0") == "1"
     return 0
@@ -186,7 +195,8 @@ cdef inline int shortened(int source, int target, int given) noexcept:
         return SHORTEN_FROM_INTEGERS
     if (source == FLOATS) == (target == FLOATS):
         return SHORTEN
-    return SHORTEN_TO_INTEGERS if target == SIGNED or given < 4 else NO_OPERATION       # as in same_width()
+    # As in same_width(); those for AArch64 have two ways to all unsigned ones.
+    return SHORTEN_TO_INTEGERS if target == SIGNED or given < 4 and best_set != NEON else NO_OPERATION
 
 cdef void note_where(Kernel* k, int itemsize) noexcept:
     if is_wide(itemsize):
@@ -332,6 +342,7 @@ cdef Loop* keep(Loop* place, uint64_t h, Step* steps, int n, int itemsize, int s
         start = (key + 63) & ~<size_t>63
     memcpy(arena.writable + arena.used, steps, key)
     memcpy(arena.writable + start, text, size)
+    make_coherent(arena.writable + start, arena.runnable + start, size)
     place.steps = arena.runnable + arena.used
     place.nsteps = n
     place.itemsize = itemsize
@@ -364,7 +375,7 @@ def choose(str name):
     """Have loops written for a set of instructions, if the processor has it. The one before, of SETS' names."""
     global native_set, usual_set
     before = set_name()
-    if SETS[name] <= best_set:
+    if has_set(SETS[name]):
         usual_set = SETS[name]
         native_set = usual_set if native_set else NO_VECTORS
     return before
@@ -377,7 +388,7 @@ def config():
     something else than NumPy's when they were compared; or why there are none."""
     cdef (bint, int, size_t, int, int) found
     if best_set == NO_VECTORS:
-        return "off: not x86-64 under Linux with AVX2"
+        return "off: not x86-64 with AVX2, or AArch64, under Linux"
     if not is_on():
         return "off: DFLOW_NATIVE=0, or engine.native(False)"
     lock(&loops_lock, LOOPS_LOCK)
@@ -426,7 +437,7 @@ def run_assembled(list wanted, int itemsize, str name, list addresses, intp n, i
         at[i] = <char*><size_t>addresses[i]
     for i in range(len(apart)):
         going[i] = apart[i]
-    if SETS[name] > best_set:
+    if not has_set(SETS[name]):
         return False
     loop = find_loop(steps, len(wanted), itemsize, SETS[name], True, held)
     if loop == NULL:

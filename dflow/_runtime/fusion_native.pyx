@@ -137,7 +137,7 @@ cdef void end_native(GroupPlan* g) noexcept nogil:
 cdef bint gathers(GroupPlan* g, int set) noexcept nogil:
     """Whether what lies scattered is brought together block by block, so that a loop goes through whole blocks rather
     than over rows: where there is little of it, and the last vectors of rows, which are not full, cost more."""
-    cdef intp inner = g.dims[g.ndim - 1], lanes = (64 if set == AVX512 else 32) // max(<intp>g.register_bytes, 4)
+    cdef intp inner = g.dims[g.ndim - 1], lanes = bytes_of_vector(set) // max(<intp>g.register_bytes, 4)
     cdef intp rest = inner % lanes, lost = 0
     cdef int i, scattered = 0
     if g.ndim == 1:
@@ -145,7 +145,7 @@ cdef bint gathers(GroupPlan* g, int set) noexcept nogil:
     for i in range(g.nops):
         scattered += not g.flat[i] and not g.register[i]
     if rest:
-        lost = lanes - rest if set == AVX512 else (lanes - 1) * rest        # lanes; in AVX2 the rest goes one by one
+        lost = lanes - rest if set == AVX512 else (lanes - 1) * rest        # lanes; the rest goes one by one
     return g.members * lost // lanes + ROW_COST > scattered * (GATHER_COST + 2 * inner // lanes)
 
 cdef int run_from(GroupPlan* g, int first, int most, int set, bint at_once, NativeRun* r) noexcept nogil:
@@ -325,7 +325,10 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
     return True
 
 cdef inline bint is_known(Sketch* s, Kernel* k, int size) noexcept nogil:
-    """Whether there are instructions for it."""
+    """Whether there are instructions for it. In NEON others than ours are NumPy's way: its exp() is another one; to
+    unsigned integers there are instructions that saturate; from doubles to shorter integers compilers have two ways."""
+    if s.set == NEON:
+        return k.operation != EXP and k.operation != TO_UNSIGNED and (k.operation != SHORTEN_TO_INTEGERS or size == 4)
     if k.operation == TO_INTEGERS or k.operation == TO_UNSIGNED:
         return size == 4 or s.set == AVX512
     return k.operation != SHORTEN_FROM_INTEGERS or s.set == AVX512
@@ -458,8 +461,18 @@ cdef int compute_one(Sketch* s, Kernel* k, int operation, int a, int b) noexcept
 cdef int clip(Sketch* s, Kernel* k, int a, int low, int high) noexcept nogil:
     """Of zeros the extremes are the second one."""
     if k.operation == CLIP_KEEPS and s.values[low].step.op == s.values[high].step.op == STEP_SPREAD:
-        return compute_one(s, k, MINIMUM, high, compute_one(s, k, MAXIMUM, low, a))
-    return compute_one(s, k, MINIMUM, compute_one(s, k, MAXIMUM, a, low), high)
+        return limit(s, k, MINIMUM, high, limit(s, k, MAXIMUM, low, a))
+    return limit(s, k, MINIMUM, limit(s, k, MAXIMUM, a, low), high)
+
+cdef int limit(Sketch* s, Kernel* k, int operation, int a, int b) noexcept nogil:
+    """The extreme for clip(). NEON's is another one of zeros: so a where it is a NaN or goes beyond b, or else b."""
+    cdef int chosen
+    if s.set != NEON or k.numbers != FLOATS:
+        return compute_one(s, k, operation, a, b)
+    chosen = new_value(s, STEP_LESS, b, a) if operation == MAXIMUM else new_value(s, STEP_LESS, a, b)
+    chosen = new_value(s, STEP_OR, chosen, new_value(s, STEP_NOT_EQUAL, a, a))
+    a = new_value(s, STEP_AND, chosen, a)
+    return new_value(s, STEP_OR, a, new_value(s, STEP_BUT, chosen, b))
 
 cdef int sign(Sketch* s, int a) noexcept nogil:
     """1 with the sign of a, and nothing where that is 0; with a NaN's bits, which have those of 1."""
@@ -502,7 +515,7 @@ cdef int to_doubles(Sketch* s, int a) noexcept nogil:
 cdef int from_unsigned(Sketch* s, int a) noexcept nogil:
     """The same of unsigned ones, of 4 bytes, too: 2**23 + low and 2**39 + 2**16 high."""
     cdef int low, high
-    if s.set == AVX512:
+    if s.set != AVX2:
         return new_value(s, STEP_UNSIGNED_TO_FLOATS, a, a)
     low = new_value(s, STEP_AND, a, literal(s, LITERAL_LOW))
     low = new_value(s, STEP_OR, low, literal(s, LITERAL_2_52))

@@ -1,4 +1,5 @@
-/* Writes loops over vectors, as machine code: for AVX-512, 64 bytes and v0..v30, or for AVX2, 32 bytes and v0..v13.
+/* Writes loops over vectors, as machine code: for AVX-512, 64 bytes and v0..v30, for AVX2, 32 bytes and v0..v13, or, in
+ * neon.h, for AArch64.
  *
  * A loop is a list of steps over the vectors and the operands, each of which is an address, in `at`:
  *
@@ -27,75 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-/* Before the loop: a vector of the one element that an operand has in a row, or of a number of LITERALS.
- * In the loop: to and from operands, to and from rooms on the stack, and arithmetic, to = a op b. */
-enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK, STEP_LOAD_NARROW,
-       STEP_STORE_NARROW,
-       STEP_LOAD_ONE,                                  /* as STEP_SPREAD, in the loop */
-       STEP_PUT_OFF, STEP_TAKE_BACK,
-       STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT,
-       STEP_AND, STEP_XOR, STEP_OR, STEP_BUT,          /* bits; the last: of b, but those of a */
-       STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC,
-       STEP_MAXIMUM, STEP_MINIMUM,                     /* of a NaN and a number the NaN; of zeros the second */
-       STEP_FMAX, STEP_FMIN,                           /* of a NaN and a number the number; of zeros the second */
-       STEP_PAIR_MULTIPLY,                             /* of complex numbers: (ac - [bd], ad + [bc]), one rounding each
-                                                          besides that of the products in brackets */
-       STEP_EXP,                                       /* of floats of 4 bytes */
-       STEP_TO_FLOATS, STEP_TO_INTEGERS,               /* of as many bytes; in AVX2 of 4 */
-       STEP_UNSIGNED_TO_FLOATS,                        /* the same; AVX-512 */
-       /* Of 8 bytes to 4, which are packed into the lower half of the vector; the last two: AVX-512. */
-       STEP_HALVE_FLOATS, STEP_HALVE_TO_INTEGERS, STEP_HALVE_TO_FLOATS, STEP_HALVE_UNSIGNED_TO_FLOATS,
-       STEP_INT_ADD, STEP_INT_SUBTRACT, STEP_INT_MULTIPLY, STEP_INT_MAXIMUM, STEP_INT_MINIMUM,    /* signed ones */
-       STEP_SHIFT_LEFT, STEP_SHIFT_RIGHT, STEP_SHIFT_SIGNED,           /* any number of bits; zeros or signs follow */
-       STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL,         /* masks; NaNs are told of by none */
-       STEP_INT_LESS, STEP_INT_LESS_EQUAL, STEP_INT_EQUAL, STEP_INT_NOT_EQUAL };       /* of signed ones */
-
-/* What perf and tests call a step; NULL: there is none of this number. */
-static inline const char *step_name(int op) {
-    static const char *const names[] = {
-        [STEP_SPREAD] = "spread", [STEP_LITERAL] = "literal", [STEP_LOAD] = "load", [STEP_STORE] = "store",
-        [STEP_LOAD_MASK] = "load_mask", [STEP_STORE_MASK] = "store_mask", [STEP_LOAD_NARROW] = "load_narrow",
-        [STEP_STORE_NARROW] = "store_narrow", [STEP_LOAD_ONE] = "load_one", [STEP_PUT_OFF] = "put_off",
-        [STEP_TAKE_BACK] = "take_back", [STEP_ADD] = "add", [STEP_SUBTRACT] = "sub", [STEP_MULTIPLY] = "mul",
-        [STEP_DIVIDE] = "div", [STEP_SQRT] = "sqrt", [STEP_AND] = "and", [STEP_XOR] = "xor", [STEP_OR] = "or",
-        [STEP_BUT] = "but", [STEP_RINT] = "rint", [STEP_FLOOR] = "floor", [STEP_CEIL] = "ceil",
-        [STEP_TRUNC] = "trunc", [STEP_MAXIMUM] = "max", [STEP_MINIMUM] = "min", [STEP_FMAX] = "fmax",
-        [STEP_FMIN] = "fmin", [STEP_PAIR_MULTIPLY] = "pair_mul", [STEP_EXP] = "exp", [STEP_TO_FLOATS] = "to_floats",
-        [STEP_TO_INTEGERS] = "to_ints", [STEP_UNSIGNED_TO_FLOATS] = "unsigned_to_floats",
-        [STEP_HALVE_FLOATS] = "halve_floats", [STEP_HALVE_TO_INTEGERS] = "halve_to_ints",
-        [STEP_HALVE_TO_FLOATS] = "halve_to_floats", [STEP_HALVE_UNSIGNED_TO_FLOATS] = "halve_unsigned_to_floats",
-        [STEP_INT_ADD] = "int_add", [STEP_INT_SUBTRACT] = "int_sub", [STEP_INT_MULTIPLY] = "int_mul",
-        [STEP_INT_MAXIMUM] = "int_max", [STEP_INT_MINIMUM] = "int_min", [STEP_SHIFT_LEFT] = "shl",
-        [STEP_SHIFT_RIGHT] = "shr", [STEP_SHIFT_SIGNED] = "sar", [STEP_LESS] = "lt", [STEP_LESS_EQUAL] = "le",
-        [STEP_EQUAL] = "eq", [STEP_NOT_EQUAL] = "ne", [STEP_INT_LESS] = "int_lt", [STEP_INT_LESS_EQUAL] = "int_le",
-        [STEP_INT_EQUAL] = "int_eq", [STEP_INT_NOT_EQUAL] = "int_ne"};
-    return op >= 0 && op < (int)(sizeof names / sizeof *names) ? names[op] : NULL;
-}
-
-/* STEP_LOAD_NARROW: elements of fewer bytes than the loop's become such: b is how many, and 16 times this. Floats come
- * from 4 bytes, to 8; integers that become floats, too. To pairs:
- * floats, of as many bytes as the loop's, with 0 beside each. */
-enum { NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, NARROW_TO_PAIRS };
-
-/* STEP_STORE_NARROW: the first bytes of integers, as many as b says, or, with HALVED, of those in the lower half. */
-enum { HALVED = 16 };
-
-enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERAL_ZERO, LITERAL_INT_ONE,
-       /* For AVX2, see to_doubles() and from_unsigned(): half the bits; the lower half; 2^52, and so on, or of 4 bytes
-          2^23, 2^39 and 2^39 + 2^23. */
-       LITERAL_HALF, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE, LITERAL_2_84, LITERAL_2_84_52,
-       LITERAL_2_63,
-       LITERAL_CONJUGATE,                              /* of pairs: the sign of the second */
-       LITERALS };
-
-enum { PAIRED = 32 };                                  /* beside the size of an element: two are a complex number */
-
-/* `a` is an operand's number in STEP_SPREAD, loads and stores, a literal's in STEP_LITERAL, a room's on the stack;
- * stores are from `to`. */
-typedef struct { uint8_t op, to, a, b; } Step;
-
-enum { NO_VECTORS, AVX2, AVX512 };                     /* sets of instructions */
+#include "_kernels/c/neon.h"
+#include "_kernels/c/steps.h"
 
 typedef struct {
     uint8_t *at, *end;                                 /* where the next byte goes; at > end: there was no room */
@@ -302,7 +236,7 @@ static inline void put_packed(Pen *pen, int map, int opcode, int to, int a, int 
     BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (b & 7)));
 }
 
-static inline void put_bits_moved(Pen *pen, int way, int to, int a, int bits) {    /* AVX2: vpslld, vpsrad to, a, bits */
+static inline void put_bits_moved(Pen *pen, int way, int to, int a, int bits) {    /* AVX2: vpslld, vpsrad */
     put_vex(pen, 1, 1, 0x72, way, to, a);
     BYTES(pen, (uint8_t)(0xc0 | way << 3 | (a & 7)), (uint8_t)bits);
 }
@@ -730,19 +664,6 @@ static inline void put_tail(Pen *pen, const Step *steps, int n) {
     put_i32(pen, loop - (pen->at + 4));
 }
 
-static inline int rooms_of(const Step *steps, int n) {
-    int rooms = 0;
-    for (int i = 0; i < n; i++)
-        if (steps[i].op == STEP_PUT_OFF && steps[i].a >= rooms) rooms = steps[i].a + 1;
-    return rooms;
-}
-
-static inline int has_step(const Step *steps, int n, int op) {
-    for (int i = 0; i < n; i++)
-        if (steps[i].op == op) return 1;
-    return 0;
-}
-
 enum { RBX = 3, RBP = 5, R8 = 8, R9, R12 = 12, R13, R14, R15 };
 
 /* Gives addresses registers. Returns how many. */
@@ -802,13 +723,7 @@ static inline void put_next_row(Pen *pen) {
 }
 
 /* Writes the loop. Returns how many bytes it has, 0 where they are more than `room`. */
-static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
-    static const uint64_t doubles[LITERALS] = {1ull << 63, ~(1ull << 63), 0x3ff0000000000000ull, 0x7ff0000000000000ull,
-                                               ~0ull, 0, 1, 32, 0xffffffffull, 0x4330000000000000ull,
-                                               0x4530000080000000ull, 0x4530000080100000ull, 0x4530000000000000ull,
-                                               0x4530000000100000ull, 0x43e0000000000000ull, 1ull << 63};
-    static const uint32_t floats[LITERALS] = {1u << 31, ~(1u << 31), 0x3f800000u, 0x7f800000u, ~0u, 0, 1, 16, 0xffffu,
-                                              0x4b000000u, 0, 0, 0x53000000u, 0x53000080u, 0, 1u << 31};
+static inline size_t assemble_x86(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
     int size = itemsize & ~PAIRED;
     Pen pen = {code, code + room, set, size == 8, 0, (itemsize & PAIRED) != 0};
     int width = set == AVX512 ? 64 : 32, rooms = rooms_of(steps, n), taken = bases_of(&pen, steps, n);
@@ -867,10 +782,17 @@ static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int
     for (int i = 0; i < LITERALS; i++)
         if (literals[i]) {
             land(&pen, literals[i]);
-            if (i == LITERAL_CONJUGATE) put(&pen, &doubles[LITERAL_ZERO], (size_t)size);
-            put(&pen, pen.wide ? (const void *)&doubles[i] : &floats[i], (size_t)size);
+            uint64_t zero = 0, bits = literal_bits(i, pen.wide);
+            if (i == LITERAL_CONJUGATE) put(&pen, &zero, (size_t)size);
+            put(&pen, &bits, (size_t)size);
         }
     return pen.at <= pen.end ? (size_t)(pen.at - code) : 0;
+}
+
+/* Each processor's loops can be written on any other, for tests. */
+static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
+    return set == NEON ? assemble_neon(code, room, steps, n, itemsize)
+                       : assemble_x86(code, room, steps, n, itemsize, set);
 }
 
 #endif

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "_kernels/c/assembler.h"
+#include "_kernels/c/steps.h"
 
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__linux__) && (defined(__x86_64__) || defined(__AARCH64EL__))
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -16,10 +16,29 @@
 /* The best set that the processor has. With AVX-512 a loop needs what NumPy's own loops do, and bzhi; with AVX2 the
  * fused multiplications, too, that came with it. */
 static inline int vector_set(void) {
+#if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("bmi2"))
         return AVX512;
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? AVX2 : NO_VECTORS;
+#else
+    return NEON;
+#endif
+}
+
+/* What was written is what any thread will run. On AArch64 it is to leave the cache of data, which both views are of,
+ * and what was at its place is to leave the caches of instructions, and every processor that has begun to read it. */
+static inline void make_coherent(uint8_t *writable, uint8_t *runnable, size_t size) {
+#if defined(__AARCH64EL__)
+    __builtin___clear_cache((char *)writable, (char *)writable + size);
+    __builtin___clear_cache((char *)runnable, (char *)runnable + size);
+#if defined(SYS_membarrier)
+    syscall(SYS_membarrier, 1 << 6, 0);                /* ..._REGISTER_PRIVATE_EXPEDITED_SYNC_CORE; once is enough */
+    syscall(SYS_membarrier, 1 << 5, 0);                /* MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE */
+#endif
+#else
+    (void)writable, (void)runnable, (void)size;        /* x86 sees to it */
+#endif
 }
 
 /* Both views of so many bytes, or 0: the system does not allow it. They are never unmapped. `named`: of anonymous
@@ -68,6 +87,7 @@ static inline void tell_perf(const void *code, size_t size, uint64_t hash, const
 #else
 
 static inline int vector_set(void) { return NO_VECTORS; }
+static inline void make_coherent(uint8_t *writable, uint8_t *runnable, size_t size) {}
 static inline int map_twice(size_t size, int named, uint8_t **writable, uint8_t **runnable) { return 0; }
 static inline void tell_perf(const void *code, size_t size, uint64_t hash, const Step *steps, int n) {}
 

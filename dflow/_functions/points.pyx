@@ -77,7 +77,7 @@ cdef bint add_axis(Points* p, ndarray a, int axis, object item) except -1:
 cdef bint find_points(Points* p, ndarray a, object key) except -1:
     cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1, d
     p.n = p.places[0] = 0
-    if axes > a.ndim or a.size == 0:
+    if axes > a.ndim or axes == MAXDIMS or a.size == 0:         # of so many NumPy wants none
         return False
     p.block, p.size = 1, a.itemsize
     for d in reversed(range(axes, a.ndim)):

@@ -67,10 +67,10 @@ def test_as_arrays(seed):
 
 
 PROGRAMS = [
-    "a + {}", "{} * a", "a < {}", "{} - a", "a ** {}", "np.maximum(a, {})", "np.add({}, {})", "e + {}", "{} * f", "a @ {}",
-    "np.where(a > 1, a, {})", "a += {}", "a *= {}", "a[:] = {}", "a[::-1] = {}", "a[list(range(n))] = {}",
-    "B[0] = {}", "B[:, 0] = {}", "B[...] = {}", "a == {}", "np.hypot({}, a)", "divmod(a, {})", "np.array_equal(a, {})",
-    "np.concatenate([a, {}])", "np.stack([a, {}])"]
+    "a + {}", "{} * a", "a < {}", "{} - a", "a ** {}", "np.maximum(a, {})", "np.add({}, {})", "e + {}", "{} * f",
+    "a @ {}", "np.where(a > 1, a, {})", "a += {}", "a *= {}", "a[:] = {}", "a[::-1] = {}", "a[list(range(n))] = {}",
+    "B[0] = {}", "B[:, 0] = {}", "B[...] = {}", "a == {}", "np.hypot({}, a)", "divmod(a, {})",
+    "np.array_equal(a, {})", "np.concatenate([a, {}])", "np.stack([a, {}])"]
 
 
 def ran(np, text, start, lists):

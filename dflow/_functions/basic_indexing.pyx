@@ -599,7 +599,9 @@ cdef object fitting(object x, int code):
 cdef ndarray stored(object x, int code):
     """What is no array, as NumPy stores it in one of that type."""
     made = from_sequence(x, code) if is_sequence(x) else None
-    return <ndarray>made if made is not None else as_array_code(fitting(x, code) if isinstance(x, (list, tuple)) and contains_arrays(x) else x, code)
+    if made is not None:
+        return <ndarray>made
+    return as_array_code(fitting(x, code) if isinstance(x, (list, tuple)) and contains_arrays(x) else x, code)
 
 cdef ndarray one_element(int code, object key, object value):
     """What NumPy stores as one element: it takes texts and None for numbers, and its errors tell of sequences."""

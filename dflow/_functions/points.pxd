@@ -1,7 +1,7 @@
 """Few elements, or small blocks, at places that several indices name: `A[rows, columns]`, `x[[0, 1]] = 3`.
 
 At once and without Python objects, where all of it is here and small. The first axes have an index each: a Python
-integer, an element, an array or a list of integers, of one axis and one length; what lies behind these axes is in C order.
+integer, an element, an array or a list of integers, of one axis and one length; what lies behind them is in C order.
 """
 
 from dflow._array.core cimport ndarray

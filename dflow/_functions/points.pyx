@@ -5,6 +5,7 @@ from libc.string cimport memcmp, memcpy
 from dflow._kernels.dtypes cimport BOOL, Scalar, integer_at, is_integer, itemsizes, LONG, write_scalar
 from dflow._kernels.kernel cimport intp, MAXDIMS
 from dflow._engine cimport settings
+from dflow._runtime.graph cimport Storage
 from dflow._array.core cimport *, is_ours
 from dflow._functions.fastpath cimport allocated, count_true, same_shape
 from dflow._functions.sequences cimport from_sequence, is_sequence
@@ -104,12 +105,15 @@ cdef ndarray take_points(ndarray a, object key):
     cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1
     cdef intp i
     cdef ndarray out
+    cdef Storage* st = a.st
     cdef char* to
     if not is_here(a) or not find_points(&p, a, key):
         return None
     shape[0] = p.n
     memcpy(shape + 1, a.shape + axes, (a.ndim - axes) * sizeof(intp))
     out = allocated(a.code, a.ndim - axes + 1, shape)
+    if a.st != st or not is_here(a):        # others may have gone on while there was no room for `out`
+        return None
     to = data_of(out)
     for i in range(p.n):
         move(to, data_of(a) + p.places[i], p.size)
@@ -125,7 +129,8 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
     cdef intp i, k, by = 0                  # of the source, from one place to the next
     cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1
     cdef bint whole = False                 # a block of the source is one of a
-    if not is_idle(a.st, direct) or not find_points(&p, a, key):
+    cdef Storage* st = a.st
+    if not is_idle(st, direct) or not find_points(&p, a, key):
         return False
     if is_sequence(value):
         value = from_sequence(value, a.code)
@@ -146,6 +151,8 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
     elif type(value) is int or type(value) is float or type(value) is bool:
         write_scalar(value, a.code, source)
     else:
+        return False
+    if a.st != st or not is_idle(st, direct):       # what is allocated above may wait for room: others go on meanwhile
         return False
     for i in range(p.n):
         if whole:

@@ -18,7 +18,8 @@ from tests.compare import same_bits
 from tests.engines import configured, has, written_for
 
 SETS = [name for name in ("AVX2", "AVX-512", "NEON") if has(name)]
-SPECIAL = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, -numpy.nan, 1e-310, -1e-310, 1e-42, 1e308, 3e38, 1.0, -1.0]
+SPECIAL = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, -numpy.nan, 1e-310, -1e-310, 1e-42, 1e308, 3e38, 1.0, -1.0,
+           6.1e-5, -6e-8, 3e-6, 65504]
 LAYOUTS = ("C", "C", "C", "F", "inner", "row", "column", "reversed", "stepped", "number", "element")
 UNARY = ("-{}", "abs({})", "np.sqrt({})", "np.square({})", "np.reciprocal({})", "np.fabs({})", "np.negative({})",
          "np.trunc({})", "np.floor({})", "np.ceil({})", "np.rint({})", "np.sign({})", "np.conjugate({})")
@@ -26,6 +27,8 @@ BINARY = ("{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} + {}", "{} * {}", "np.
           "np.fmax({0}, np.where({1} == 0, 1.5, {1}))", "np.fmin({0}, np.where({1} == 0, -1.5, {1}))",
           "np.clip({}, -0.5, 1.5)", "np.clip({0}, abs({1}) + 0.5, 2.0)",
           "np.copysign({0}, np.where({1} != {1}, 1.5, {1}))")           # a NaN's sign is nobody's promise
+HALVES = ("{}.astype('f4')", "({}.astype('f4') * 1.1).astype('f2')", "(-{}).astype('f4').astype('f2') * {}",
+          "({}.astype('f4') * {} + {}).astype('f2')", "np.where({m}, {1}, {0}.astype('f4'))", "{}.astype(bool) * {}")
 # Some are no native loops. NumPy's exp() of doubles is not here: where they lie apart, it may round otherwise.
 OTHERS = ("np.exp2({} * 1e-3)", "np.fmod({}, {})", "np.where({} > 0, {}, 1.5)", "np.spacing({})",
           "np.where({} < {}, {}, 0.5)", "({} >= {}) * {}", "np.where({m} | ({} == {}), {}, -1.0)",
@@ -107,12 +110,12 @@ def pick(random, options):
     return options[random.integers(len(options))]
 
 
-def program(random, most=15):
+def program(random, most=15, dtypes=("f8", "f4")):
     """(arrays by name, the text of a function's body, names of results), of up to 2 ** most elements an array."""
     n = int(2 ** random.uniform(8, most))
     columns = int(2 ** random.uniform(0, numpy.log2(n)))
     rows = max(n // columns, 1)
-    dtype = pick(random, ["f8", "f4"])
+    dtype = pick(random, dtypes)
     special = pick(random, [0, 0, 0.01, 0.3])
     arrays, views, parts = {}, [], []
     for i in range(random.integers(1, 6)):
@@ -128,7 +131,8 @@ def program(random, most=15):
     in_place = pick(random, [0.08, 0.5])
     for _ in range(random.integers(2, pick(random, [5, 20, 60]))):
         kind = random.choice(4, p=often)
-        unary = UNARY if dtype == "f8" else (*UNARY, "np.exp({})", "np.exp({})")    # NumPy's of doubles: see OTHERS
+        unary = UNARY if dtype == "f8" else (*UNARY, "np.exp({})", "np.exp({})") if dtype == "f4" else (
+            *UNARY, *HALVES)                    # NumPy's exp() of doubles: see OTHERS
         text = pick(random, (BINARY, unary, OTHERS, MASKS)[kind])
         while "{m}" in text:                    # each one by itself
             text = text.replace("{m}", pick(random, masks), 1)
@@ -163,6 +167,11 @@ def program(random, most=15):
                 whole.append(name)
     results = [name for name in whole if random.random() < 0.4] or whole[-1:]
     return arrays, "\n".join(lines), results
+
+
+def half_program(random, most=13):
+    """The same, of floats of 2 bytes, some of which become such of 4."""
+    return program(random, most, ["f2"])
 
 
 def integer_program(random, most=14):
@@ -270,7 +279,7 @@ def told(function, *args):
     return found, {(str(w.message), w.lineno) for w in caught}
 
 
-PROGRAMS = program, integer_program, complex_program
+PROGRAMS = program, integer_program, complex_program, half_program
 
 
 def settings(random):

@@ -24,6 +24,7 @@ ARITHMETIC = numbered("add sub mul div sqrt and xor or but:andn")
 ROUNDED = [STEPS[name] for name in ("rint", "floor", "ceil", "trunc")]
 EXTREMES = numbered("max min fmax:max fmin:min")
 TO_FLOATS, TO_INTEGERS, UNSIGNED_TO_FLOATS = (STEPS[name] for name in ("to_floats", "to_ints", "unsigned_to_floats"))
+ROUND, LOAD_HALVES, STORE_HALVES = STEPS["round"], 0x52, 0x22
 HALVED = numbered("halve_floats:vcvtpd2ps halve_to_ints:vcvttpd2dq halve_to_floats:vcvtqq2ps "
                   "halve_unsigned_to_floats:vcvtuqq2ps")
 PAIR_MULTIPLY, PAIRED = STEPS["pair_mul"], 32
@@ -34,6 +35,7 @@ BASES = ["rbx", "rbp", "r12", "r13", "r14", "r15", "r8", "r9"]
 OF_INTEGERS = {LOAD_NARROW, TO_FLOATS, TO_INTEGERS, UNSIGNED_TO_FLOATS, *INTEGERS, *INTEGERS_COMPARED}
 # `b` of narrow loads: the bytes of an element, and 16 times what they are and become.
 TO_DOUBLES = {0x04: "vcvtps2pd", 0x34: "vcvtdq2pd"}
+FROM_HALVES = {LOAD_HALVES: "vcvtph2ps"}
 TO_WIDE_INTEGERS = {16 * sign + size: f"vpmov{'sz'[sign - 1]}x{letter}"
                     for sign in (1, 2) for size, letter in ((1, "b"), (2, "w"), (4, "d"))}
 
@@ -49,6 +51,11 @@ def said(op, to, a, b, suffix, form):
     if op in (LOAD, STORE):
         name = f"vmov{'' if single else 'u'}{suffix}"
         return [f"{name} {v(to)}{mask}{zero}, {element}" if op == LOAD else f"{name} {element}{mask}, {v(to)}"]
+    if op == LOAD_ONE and b == LOAD_HALVES:
+        if letter == "z":
+            return ["movzx eax, {} ptr [rax]", "imul eax, eax, 0x10001", f"vpbroadcastd zmm{to}, eax",
+                    f"vcvtph2ps zmm{to}, ymm{to}"]
+        return [f"vpbroadcastw ymm{to}, {{}} ptr [rax]", f"vcvtph2ps ymm{to}, xmm{to}"]
     if op == LOAD_ONE:
         whole = "z" if letter == "z" else "y"
         return [f"vbroadcasts{suffix[1]} {whole}mm{to}, {{}} ptr [rax]"]
@@ -72,6 +79,11 @@ def said(op, to, a, b, suffix, form):
         return [f"vmovmsk{packed} r8d, {v(to)}", *last]
     if op == STORE_NARROW:
         return stored_narrow(to, b, letter, mask, single, wide)
+    if op == ROUND:
+        lower = "ymm31" if letter == "z" else "xmm15"
+        alone = ["vxorps xmm15, xmm15, xmm15", f"vmovss xmm15, xmm15, {v(a)}"] if single else []
+        return [*alone, f"vcvtps2ph {lower}{mask}{zero}, {v(15 if single else a)}, 0",
+                f"vcvtph2ps {v(to)}{mask}{zero}, {lower}"]
     if op in HALVED:
         lower = "y" if letter == "z" else "x"
         if single:
@@ -112,7 +124,7 @@ def said_of_integers(op, to, a, b, suffix, form):
     if op == LOAD_NARROW:
         size = b & 15
         place = f"{{}} ptr [rax + rcx{f'*{size}' if size > 1 else ''}]"
-        name = TO_DOUBLES.get(b) or TO_WIDE_INTEGERS[b] + q
+        name = TO_DOUBLES.get(b) or FROM_HALVES.get(b) or TO_WIDE_INTEGERS[b] + q
         if not single:
             return [f"{name} {v(to)}{mask}{zero}, {place}"]
         first = [f"vmovss {v(to)}, {place}"] if size == 4 else [f"movzx r8d, {place}", f"vmovd {v(to)}, r8d"]
@@ -152,6 +164,10 @@ def stored_narrow(register, b, letter, mask, single, wide):
     """The same of a store to narrower elements."""
     size, halved = b & 15, b >> 4
     place = f"{{}} ptr [rax + rcx{f'*{size}' if size > 1 else ''}]"
+    if b == STORE_HALVES and not single:
+        return [f"vcvtps2ph {place}{mask}, {letter}mm{register}, 0"]
+    if b == STORE_HALVES:
+        return [f"vcvtps2ph xmm15, xmm{register}, 0", "vmovd r8d, xmm15", f"mov {place}, r8w"]
     if letter == "z":
         source = f"{'y' if halved else 'z'}mm{register}"
         name = "vmovups" if halved and size == 4 else f"vpmov{'q' if wide and not halved else 'd'}{' bw d'[size]}"
@@ -177,6 +193,7 @@ def choose(random, name, itemsize):
     memory = LOAD, STORE, LOAD_MASK, STORE_MASK, LOAD_NARROW, STORE_NARROW, LOAD_ONE, PUT_OFF, TAKE_BACK
     casts = [TO_FLOATS, TO_INTEGERS] if name == "AVX-512" or itemsize == 4 else []
     casts += [UNSIGNED_TO_FLOATS] * (name == "AVX-512") + [*HALVED][:4 if name == "AVX-512" else 2] * (itemsize == 8)
+    casts += [ROUND] * (itemsize == 4)
     op = int(random.choice([*memory, *ARITHMETIC, *ROUNDED, *EXTREMES, *COMPARED, *casts, *INTEGERS,
                             *INTEGERS_COMPARED]))
     to, a, b = (int(random.integers(31 if name == "AVX-512" else 14)) for _ in range(3))
@@ -184,9 +201,11 @@ def choose(random, name, itemsize):
         a = int(random.integers(60))
     if op == LOAD_NARROW:
         b = int(random.choice([*TO_DOUBLES, *TO_WIDE_INTEGERS] if itemsize == 8
-                              else [b for b in TO_WIDE_INTEGERS if b & 15 < 4]))
+                              else [LOAD_HALVES, *(b for b in TO_WIDE_INTEGERS if b & 15 < 4)]))
+    if op == LOAD_ONE:
+        b = int(random.choice([0, LOAD_HALVES])) if itemsize == 4 else 0
     if op == STORE_NARROW:
-        b = int(random.choice([1, 2, 4, 17, 18, 20] if itemsize == 8 else [1, 2]))
+        b = int(random.choice([1, 2, 4, 17, 18, 20] if itemsize == 8 else [1, 2, STORE_HALVES]))
     return op, to, a, b
 
 

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.core, pytest.mark.skipif(not engine.native(), reason="
 
 STEPS = native.step_numbers()
 PAIRED = 32
-NARROW = {0x04: "f4", 0x11: "i1", 0x12: "i2", 0x14: "i4", 0x21: "u1", 0x22: "u2", 0x24: "u4", 0x34: "i4"}
+NARROW = {0x52: "f2", 0x04: "f4", 0x11: "i1", 0x12: "i2", 0x14: "i4", 0x21: "u1", 0x22: "u2", 0x24: "u4", 0x34: "i4"}
 CONJUGATE = 15                                          # of literals
 
 
@@ -72,7 +72,7 @@ def cases(name, size):
     yield "compare", [load, step("load", 1, 1), step("lt", 0, 0, 1), step("store_mask", 0, 2)], size, (
         [f, f, "u1"]), (), lambda x, y: x < y
     for b, dtype in NARROW.items():
-        if (b & 15) < size:
+        if (b & 15) < size and (b != 0x52 or size == 4 and name != "NEON"):
             to = f if dtype[0] == "f" or b == 0x34 else i if dtype[0] == "i" else u
             yield f"load {dtype}", [step("load_narrow", 0, 0, b), store], size, [dtype, to], (), lambda x: x
     for n in (1, 2, 4):
@@ -87,6 +87,11 @@ def cases(name, size):
         for n in (1, 2) if name != "NEON" else ():
             yield f"i4 to i{n}", [load, step("halve_to_ints", 0, 0), step("store_narrow", 0, 1, 16 + n)], 8, (
                 [f, f"i{n}"]), (), lambda x: x.astype("i4")
+    if size == 4 and name != "NEON":
+        yield "store f2", [load, step("store_narrow", 0, 1, 0x22)], 4, ["f4", "f2"], (), lambda x: x
+        yield "a half", [step("spread", 0, 0, 0x52), store], 4, ["f2", "f4"], (0,), lambda x: x
+        yield "one half", [step("load_one", 0, 0, 0x52), store], 4, ["f2", "f4"], (0,), lambda x: x
+        yield "round", [load, step("round", 0, 0), store], 4, ["f4", "f4"], (), lambda x: x.astype("f2")
     c = f"c{2 * size}"
     yield "pairs of numbers", [step("load_narrow", 0, 0, 0x40 + size), store], size + PAIRED, [f, c], (), lambda x: x
     yield "products", [load, step("load", 1, 1), step("pair_mul", 0, 0, 1), step("store", 0, 2)], size + PAIRED, (

@@ -15,7 +15,7 @@ from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._runtime.graph cimport FULL, WRITE
 from dflow._array.dispatch cimport Operand, Core, fill_constant, launch, region_of_run
-from dflow._kernels.dtypes cimport Scalar, BOOL, DTYPES, INTP, NCODES, code_of, numpy_array, write_scalar, is_complex
+from dflow._kernels.dtypes cimport Scalar, BOOL, DTYPES, HALF, INTP, NCODES, code_of, numpy_array, write_scalar, is_complex
 from dflow._kernels.native cimport note_where
 from dflow._kernels.registry cimport kernel_new, name_kernel
 from dflow._array.core cimport *, is_ours
@@ -59,6 +59,7 @@ cdef int index_kinds[18]            # by type code: which of the loops over indi
 cdef Kernel* gathers[33][8]         # by item size and kind of index
 cdef Kernel* scatters[33][8]
 cdef Kernel* wheres[33]
+cdef Kernel* half_where             # of floats of 2 bytes
 cdef Kernel* assigns[33]
 cdef Kernel* select_kernel = kernel_new(b"take", 2, 3, <loop_t>select_loop, NULL, 0, 0.5)
 cdef Kernel* put_kernel = kernel_new(b"put", 2, 3, <loop_t>put_loop, NULL, 0, 0.5)
@@ -66,12 +67,16 @@ cdef Kernel* place_kernel = kernel_new(b"place", 2, 3, <loop_t>place_loop, NULL,
 cdef int code_of_index = code_of(INTP)
 
 def _make_kernels():
+    global half_where
     cdef int size, kind, code
+    half_where = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>2, ELEMENTWISE, 0.5, DATA_BYTES)
+    note_where(half_where, 2, True)
+    name_kernel(("where", 2, True), <size_t>half_where)
     for size in (1, 2, 4, 8, 16, 32):
         wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5, DATA_BYTES)
         assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size,
                                        ELEMENTWISE | PARTIAL, 1, DATA_BYTES)
-        note_where(wheres[size], size)
+        note_where(wheres[size], size, False)
         name_kernel(("where", size), <size_t>wheres[size])
         name_kernel(("assign", size), <size_t>assigns[size])
         for kind in range(INDEX_KINDS):
@@ -829,7 +834,7 @@ def where(condition, x, y):
             write_wrapped(operands[i], code, <char*>&constants[i - 1])
             fill_constant(&ops[i], <char*>&constants[i - 1], out.itemsize)
     fill_operand(&ops[3], out, ndim, shape, True)
-    launch(wheres[out.itemsize], ops, 4, ndim, space, NULL)
+    launch(half_where if code == HALF else wheres[out.itemsize], ops, 4, ndim, space, NULL)
     return out
 
 cdef ndarray quick_where(ndarray c, object x, object y, int code):

@@ -95,7 +95,7 @@ def cast(_, codes):
     return Recipe(codes, "cast" if codes[0] != codes[1] else "copy")
 
 
-def where(_, size):
+def where(_, size, halves=False):
     return Recipe((BOOL, None, None, None), "where") if size in PLAIN else None
 
 

@@ -25,14 +25,15 @@ cdef extern from "_kernels/c/steps.h" nogil:
         STEP_STORE_NARROW, STEP_LOAD_ONE, STEP_PUT_OFF, STEP_TAKE_BACK
         STEP_ADD, STEP_SUBTRACT, STEP_MULTIPLY, STEP_DIVIDE, STEP_SQRT, STEP_AND, STEP_XOR, STEP_OR, STEP_BUT
         STEP_RINT, STEP_FLOOR, STEP_CEIL, STEP_TRUNC
-        STEP_MAXIMUM, STEP_MINIMUM, STEP_FMAX, STEP_FMIN, STEP_PAIR_MULTIPLY, STEP_EXP
+        STEP_MAXIMUM, STEP_MINIMUM, STEP_FMAX, STEP_FMIN, STEP_PAIR_MULTIPLY, STEP_EXP, STEP_ROUND
         STEP_TO_FLOATS, STEP_TO_INTEGERS, STEP_UNSIGNED_TO_FLOATS
         STEP_HALVE_FLOATS, STEP_HALVE_TO_INTEGERS, STEP_HALVE_TO_FLOATS, STEP_HALVE_UNSIGNED_TO_FLOATS
         STEP_INT_ADD, STEP_INT_SUBTRACT, STEP_INT_MULTIPLY, STEP_INT_MAXIMUM, STEP_INT_MINIMUM
         STEP_SHIFT_LEFT, STEP_SHIFT_RIGHT, STEP_SHIFT_SIGNED
         STEP_LESS, STEP_LESS_EQUAL, STEP_EQUAL, STEP_NOT_EQUAL
         STEP_INT_LESS, STEP_INT_LESS_EQUAL, STEP_INT_EQUAL, STEP_INT_NOT_EQUAL
-        NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, NARROW_TO_PAIRS, HALVED
+        NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, NARROW_TO_PAIRS, LOAD_HALVES
+        HALVED, STORE_HALVES
         LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERAL_ZERO, LITERAL_INT_ONE
         LITERAL_HALF, LITERAL_LOW, LITERAL_2_52, LITERAL_2_84_63, LITERAL_ALL_THREE, LITERAL_2_84, LITERAL_2_84_52
         LITERAL_2_63, LITERAL_CONJUGATE, LITERALS
@@ -46,6 +47,7 @@ cdef enum Numbers:              # of 4 or 8 bytes; narrower ones are FLOATS of 4
     SIGNED
     UNSIGNED
     COMPLEX                     # pairs of floats, of kernel.width bytes each
+    HALVES                      # floats of 2 bytes; where they are computed, of 4, which is kernel.width
 
 cdef enum Operation:            # of a kernel: its numbers are kernel.numbers, of kernel.width bytes
     NO_OPERATION                # the assembler knows none
@@ -89,6 +91,8 @@ cdef enum Operation:            # of a kernel: its numbers are kernel.numbers, o
     WIDEN
     WIDEN_TO_FLOATS
     WIDEN_TO_PAIRS
+    TO_HALVES                   # from floats of 4 bytes,
+    FROM_HALVES                 # and back
     # to those of kernel.narrow bytes: of floats or integers; from floats to integers; from integers to floats
     SHORTEN
     SHORTEN_TO_INTEGERS
@@ -126,8 +130,20 @@ cdef inline bint gives_mask(int operation) noexcept nogil:
 cdef inline bint shortens(int operation) noexcept nogil:     # whether kernel.narrow is of what it gives
     return SHORTEN <= operation <= SHORTEN_FROM_INTEGERS or operation == BYTE_IF
 
+cdef inline bint is_half(Kernel* k, int i) noexcept nogil:             # whether its operand i is of halves
+    if i < k.nin:
+        return k.numbers == HALVES and not reads_mask(k.operation, i)
+    return k.operation == TO_HALVES or k.numbers == HALVES and not gives_mask(k.operation) and (
+        k.operation != FROM_HALVES)
+
+cdef inline bint is_of_halves(Kernel* k) noexcept nogil:
+    return k.operation != NO_OPERATION and (k.numbers == HALVES or k.operation == TO_HALVES)
+
+cdef inline bint gains_alone(Kernel* k) noexcept nogil:     # whether a loop of it alone is better than NumPy's
+    return k.operation == EXP or is_of_halves(k)
+
 cdef inline int result_bytes(Kernel* k) noexcept nogil:     # of an element that it gives
-    return 1 if gives_mask(k.operation) or not k.width else k.narrow if shortens(k.operation) else (
+    return 2 if is_half(k, k.nin) else 1 if gives_mask(k.operation) or not k.width else k.narrow if shortens(k.operation) else (
         2 * k.width if k.numbers == COMPLEX else k.width)
 
 cdef enum:
@@ -167,4 +183,4 @@ cdef void let_loops_go(int* held) noexcept nogil
 cdef void loops_after_fork() noexcept                   # in the child
 cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1
 cdef void note_cast(Kernel* k, int source, int target) noexcept                # from one type, by code, to another
-cdef void note_where(Kernel* k, int itemsize) noexcept
+cdef void note_where(Kernel* k, int itemsize, bint halves) noexcept

@@ -8,7 +8,7 @@ from libc.stddef cimport size_t
 from libc.string cimport memcmp, memcpy, memset
 from dflow._base.atomics cimport cas_int, DFLOW_DEBUG, invariant, load_int, store_int
 from dflow._base.locks cimport lock, LOOPS_LOCK, unlock
-from dflow._kernels.dtypes cimport BOOL, CDOUBLE, CFLOAT, DOUBLE, FLOAT, is_complex, is_integer, itemsizes
+from dflow._kernels.dtypes cimport BOOL, CDOUBLE, CFLOAT, DOUBLE, FLOAT, HALF, is_complex, is_integer, itemsizes
 
 cdef extern from "_kernels/c/assembler.h" nogil:
     size_t assemble(uint8_t* code, size_t room, const Step* steps, int n, int itemsize, int set)
@@ -107,6 +107,9 @@ cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1:
     elif first == last and (first == CFLOAT or first == CDOUBLE):
         k.width, k.numbers = itemsizes[first] // 2, COMPLEX
         known = OF_PAIRS if ufunc not in PAIR_PRODUCTS or not numpy_fuses(first) else PAIR_PRODUCTS
+    elif first == HALF:
+        k.width, k.numbers = 4, HALVES
+        known = OPERATIONS if last == HALF else TO_BOOLS if last == BOOL else {}
     elif numbers >= 0 and is_wide(itemsizes[first]):
         k.width, k.numbers = itemsizes[first], numbers
         if last == first:
@@ -117,7 +120,7 @@ cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1:
             known = {np.divide: TRUE_DIVIDE}
     if len(set(codes[:len(codes) - 1])) == 1:
         k.operation = known.get(ufunc, NO_OPERATION)
-        if k.operation == CLIP and numbers == FLOATS and numpy_keeps(first):
+        if k.operation == CLIP and (numbers == FLOATS or first == HALF) and numpy_keeps(first):
             k.operation = CLIP_KEEPS
         if k.operation == EXP and (first != FLOAT or not numpy_divides_polynomials()):
             k.operation = NO_OPERATION
@@ -125,7 +128,7 @@ cdef int note_operation(Kernel* k, object ufunc, tuple codes) except -1:
 
 cdef bint numpy_keeps(int code) except -1:
     """Whether NumPy's clip() leaves a zero as it is between zeros of the other sign. It depends on its version."""
-    zero = np.dtype("f" if code == FLOAT else "d").type(0)
+    zero = np.dtype("f" if code == FLOAT else "e" if code == HALF else "d").type(0)
     return np.signbit(CLIP_UFUNC(np.full(8, -zero), zero, zero)).all()
 
 cdef bint numpy_divides_polynomials() except -1:
@@ -163,6 +166,12 @@ cdef void note_cast(Kernel* k, int source, int target) noexcept:
             k.operation, k.width = ONE_IF, given
         elif theirs >= 0 and given == 1:
             k.operation, k.width, k.narrow = BYTE_IF, 0, 1
+        elif target == HALF:
+            k.operation, k.width, k.numbers = ONE_IF, 4, HALVES
+    elif source == HALF and (target == FLOAT or target == BOOL):
+        k.operation, k.width, k.numbers = FROM_HALVES if target == FLOAT else NOT_ZERO, 4, HALVES
+    elif source == FLOAT and target == HALF:
+        k.operation = TO_HALVES
     elif source == target and is_complex(source):
         k.numbers, k.width = COMPLEX, size // 2
         k.operation = COPY if is_wide(k.width) else NO_OPERATION
@@ -198,10 +207,11 @@ cdef inline int shortened(int source, int target, int given) noexcept:
     # As in same_width(); those for AArch64 have two ways to all unsigned ones.
     return SHORTEN_TO_INTEGERS if target == SIGNED or given < 4 and best_set != NEON else NO_OPERATION
 
-cdef void note_where(Kernel* k, int itemsize) noexcept:
-    if is_wide(itemsize):
-        k.operation = WHERE
-        k.width = itemsize
+cdef void note_where(Kernel* k, int itemsize, bint halves) noexcept:
+    if halves:
+        k.operation, k.width, k.numbers = WHERE, 4, HALVES
+    elif is_wide(itemsize):
+        k.operation, k.width = WHERE, itemsize
 
 # ---- loops -------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from dflow._kernels.matmul cimport ALONE, UNUSED
 from dflow._runtime.gate cimport enter_gate, hold_back, leave_gate, release_held_back, take_held_back, use_of
 from dflow._runtime.errors cimport Poison, poison_new, poison_raised, poison_unref, Site, take_raised
 from dflow._runtime.graph cimport *
-from dflow._runtime.fusion_native cimport end_native, find_native
+from dflow._runtime.fusion_native cimport end_native, find_native, gains_natively
 from dflow._runtime.fusion_plan cimport GroupPlan, pieces_of, plan_blocks, plan_group
 from dflow._runtime.fusion_rules cimport may_tail
 from dflow._runtime.fusion_run cimport end_blocks, run_blocks
@@ -295,7 +295,8 @@ cdef inline void run_task(Runner* me, Task* t) noexcept nogil:
     if t.flags & ABROAD:
         running_hooks.run_abroad(me, t)
     elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and (
-            t.kernel.flags & ELEMENTWISE or may_tail(t)) and to_share(&lanes[t.lane], cost_of(t))):
+            t.kernel.flags & ELEMENTWISE or may_tail(t)) and (
+            gains_natively(t) or to_share(&lanes[t.lane], cost_of(t)))):
         run_group(me, t)
     else:
         run_one(me, t)
@@ -465,8 +466,8 @@ cdef void tell(Task* leader, GroupPlan* g) noexcept nogil:
         add_i64(&shared.groups, 1)
         add_i64(&shared.grouped, g.members)
         add_i64(&shared.bytes_never_stored, g.saved)
-        if g.natives:
-            add_i64(&shared.native, g.natives)
+    if g.natives:
+        add_i64(&shared.native, g.natives)
 
 # ---- split kernels ---------------------------------------------------------------------------------------------------
 

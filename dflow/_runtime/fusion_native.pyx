@@ -3,6 +3,7 @@
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy, memset
 from dflow._base.allocator cimport memory_free, memory_new
+from dflow._base.fpflags cimport FP_UNDER
 from dflow._base.atomics cimport cas_int, cpu_pause_or_yield, load_int, store_int
 from dflow._kernels.kernel cimport Kernel, PARTIAL
 from dflow._kernels.native cimport *
@@ -11,8 +12,7 @@ from dflow._runtime.fusion_plan cimport (
 from dflow._runtime.fusion_rules cimport MAX_OPERANDS
 
 cdef enum:
-    FEWEST = 2                  # members: one alone has NumPy's loop, but for exp()
-    LEAST = 256                 # elements of the group: listing the steps takes a while, too
+    FEWEST = 2                  # members: one alone has NumPy's loop, as a rule
     AT_ONCE = 2048              # from which on a loop is worth its writing by one run of it
     MAX_VALUES = 960
     MAX_STORES = 255
@@ -22,6 +22,8 @@ cdef enum:
     NOTHING = -1
     BUCKETS = 32                # of constants, by their values
     FAR = 1 << 30               # a moment that does not come
+
+cdef double HALF_COST = 0.15    # nanoseconds for one element, in a loop
 
 cdef struct Cell:               # a step of values: `a` and `b` are their numbers; as in Step, if it is none of these
     int op, a, b
@@ -55,7 +57,7 @@ cdef struct Seen:               # an operand in memory, or a constant, that the 
     short value
     short next                  # of the same storage, or another constant of the bucket; NOTHING: the last
     bint written
-    bint narrow                 # what is written is narrower than the value
+    unsigned char narrow        # what lies there is narrower than the value: as in Store
 
 cdef struct Sketch:             # a run as it grows
     GroupPlan* g
@@ -83,16 +85,19 @@ cdef struct Sketch:             # a run as it grows
     short literal[16]               # of LITERALS
 
 cdef void find_native(GroupPlan* g) noexcept nogil:
-    cdef int set = native_set, i
+    cdef int set = native_set, i, j
     if set == NO_VECTORS or too_few(g, 0, g.members) or g.total < LEAST:
         return
     g.gathers = gathers(g, set)
     g.natives = find_runs(g, 0, g.runs, set, g.total >= AT_ONCE, g.native, MAX_NATIVE, MAX_GATHERED)
     for i in range(g.natives):
         g.nrooms = max(g.nrooms, rooms_of(&g.native[i]))
+        for j in range(g.native[i].first, g.native[i].end):
+            if is_of_halves(g.kernels[j]):          # NumPy's loops take ten times as long, which is what it says
+                g.cost -= (g.kernels[j].cost - HALF_COST) * g.total
 
 cdef inline bint too_few(GroupPlan* g, int first, int end) noexcept nogil:
-    return end == first or end - first < FEWEST and g.kernels[first].operation != EXP
+    return end == first or end - first < FEWEST and not gains_alone(g.kernels[first])
 
 cdef int find_runs(GroupPlan* g, int j, int most, int set, bint at_once, NativeRun* runs, int nruns,
                    int nrooms) noexcept nogil:
@@ -197,9 +202,10 @@ cdef inline bint is_scattered(GroupPlan* g, int o, int size, bint moves) noexcep
         return False
     return g.gathers and not g.flat[o] or g.steps[o] != size and (moves or g.steps[o] != 0)
 
-cdef int read_value(Sketch* s, int operand, bint mask, bint moves) noexcept nogil:
+cdef int read_value(Sketch* s, int operand, bint mask, bint half, bint moves) noexcept nogil:
     """What is loaded, or the same for all elements."""
-    cdef int v = new_value(s, STEP_LOAD_MASK if mask else STEP_LOAD if moves else STEP_SPREAD, 0, 0)
+    cdef int v = new_value(s, STEP_LOAD_MASK if mask else STEP_SPREAD if not moves else
+                           STEP_LOAD_NARROW if half else STEP_LOAD, 0, LOAD_HALVES if half else 0)
     s.values[v].operand = <short>operand
     s.values[v].mask = mask
     s.nslots += 1
@@ -223,7 +229,7 @@ cdef int read_narrow(Sketch* s, Kernel* k, int o) noexcept nogil:
     else:
         if is_scattered(g, o, k.narrow, True):
             gather(s, v)
-        see(s, o, v, False)
+        see(s, o, v, False, <unsigned char>k.narrow)
     return v if direct or k.operation != WIDEN_TO_FLOATS else to_floats(s, v)
 
 cdef int literal(Sketch* s, int which) noexcept nogil:
@@ -262,10 +268,12 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
         v = read_narrow(s, k, first)
     else:
         for i in range(k.nin):
-            found[i] = value_of(s, first + i, reads_mask(k.operation, i))
+            found[i] = value_of(s, first + i, reads_mask(k.operation, i), is_half(k, i))
         v = compute(s, k, found)
     if shortens(k.operation):
         narrow = k.narrow | (HALVED if STEP_HALVE_FLOATS <= s.values[v].step.op <= STEP_HALVE_UNSIGNED_TO_FLOATS else 0)
+    elif is_half(k, k.nin):
+        narrow = STORE_HALVES
     if g.register[out]:
         s.register[register_of(g, out)] = <short>v
         s.narrow[register_of(g, out)] = <unsigned char>narrow
@@ -274,7 +282,7 @@ cdef bint add_member(Sketch* s, int j) noexcept nogil:
         if is_scattered(g, out, bytes_stored(s, &s.stores[s.nstores - 1]), True):
             s.stores[s.nstores - 1].gathered = True
             s.ngathered += 1
-        overwrite(s, out, v, narrow != 0)
+        overwrite(s, out, v, <unsigned char>narrow)
     return True
 
 cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
@@ -283,6 +291,7 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
     cdef GroupPlan* g = s.g
     cdef int size = kernel.width if kernel.width else s.itemsize, same = 0, bytes, i, k
     cdef bint mask, narrow, scattered
+    cdef int lies
     if not size or s.itemsize and (size != s.itemsize or s.paired != (kernel.numbers == COMPLEX)):
         return False
     if not is_known(s, kernel, size):
@@ -292,7 +301,9 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
     if kernel.numbers == COMPLEX:
         size *= 2
     for i in range(first, out + 1):
-        if i < out and g.register[i] and s.register[register_of(g, i)] != NOTHING and s.narrow[register_of(g, i)]:
+        lies = STORE_HALVES if is_half(kernel, i - first) else 0
+        if i < out and g.register[i] and s.register[register_of(g, i)] != NOTHING and (
+                s.narrow[register_of(g, i)] != lies):
             return False
         if i < out and g.register[i] and g.register[out] and register_of(g, i) == register_of(g, out) and (
                 s.register[register_of(g, i)] == NOTHING):
@@ -303,11 +314,11 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
         if g.register[i] or g.storage[i] < 0:
             continue
         mask = gives_mask(kernel.operation) if i == out else reads_mask(kernel.operation, i - first)
-        if kernel.operation == CLIP_KEEPS and first < i < out and not g.flat[i]:    # by columns, it is not one number
-            return False
+        if kernel.operation == CLIP_KEEPS and kernel.numbers == FLOATS and first < i < out and not g.flat[i]:
+            return False                    # by columns, it is not one number
         if size > 8 and i < out and not g.register[out] and g.storage[i] == g.storage[out]:
             return False
-        bytes = 1 if mask else kernel.narrow if narrow else size
+        bytes = 1 if mask else 2 if lies else kernel.narrow if narrow else size
         scattered = is_scattered(g, i, bytes, i == out or mask or narrow)
         # NumPy's products and exponentials of what does not lie one after the other may be rounded otherwise
         if scattered and (size > 8 or g.steps[i] != bytes and (s.paired or kernel.numbers == COMPLEX
@@ -315,7 +326,7 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
             return False
         k = s.of_storage[g.storage[i]]
         while k != NOTHING:
-            if s.seen[k].written and (narrow or s.seen[k].narrow or not same_place(g, i, s.seen[k].operand)):
+            if s.seen[k].written and (narrow or s.seen[k].narrow != lies or not same_place(g, i, s.seen[k].operand)):
                 return False
             if i == out and same_place(g, i, s.seen[k].operand):
                 same += 1
@@ -327,6 +338,8 @@ cdef bint fits(Sketch* s, Kernel* kernel, int first, int out) noexcept nogil:
 cdef inline bint is_known(Sketch* s, Kernel* k, int size) noexcept nogil:
     """Whether there are instructions for it. In NEON others than ours are NumPy's way: its exp() is another one; to
     unsigned integers there are instructions that saturate; from doubles to shorter integers compilers have two ways."""
+    if is_of_halves(k):                                     # NumPy tells of more that becomes too small
+        return s.set != NEON and not s.g.wanted & FP_UNDER
     if s.set == NEON:
         return k.operation != EXP and k.operation != TO_UNSIGNED and (k.operation != SHORTEN_TO_INTEGERS or size == 4)
     if k.operation == TO_INTEGERS or k.operation == TO_UNSIGNED:
@@ -338,58 +351,59 @@ cdef inline int bucket_of(char* p, int itemsize) noexcept nogil:
     memcpy(&word, p, min(itemsize, 8))
     return <int>(word * <uint64_t>0x9E3779B97F4A7C15 >> 59)
 
-cdef int value_of(Sketch* s, int o, bint mask) noexcept nogil:
+cdef int value_of(Sketch* s, int o, bint mask, bint half) noexcept nogil:
     """The value that operand o of the group reads."""
     cdef GroupPlan* g = s.g
     cdef bint constant = g.storage[o] < 0
-    cdef int k, v
+    cdef int bytes = 1 if mask else 2 if half else element_bytes(s), k, v
+    cdef unsigned char lies = STORE_HALVES if half else 0
     if g.register[o]:
         k = register_of(g, o)
         if s.register[k] == NOTHING:
-            s.register[k] = <short>read_value(s, o, mask, True)
+            s.register[k] = <short>read_value(s, o, mask, half, True)
+            s.narrow[k] = lies
             s.loaded[k] = 1
         return s.register[k]
     if constant and mask:
         return literal(s, LITERAL_ALL if g.base[o][0] else LITERAL_ZERO)
-    k = s.of_constants[bucket_of(g.base[o], element_bytes(s))] if constant else s.of_storage[g.storage[o]]
+    k = s.of_constants[bucket_of(g.base[o], bytes)] if constant else s.of_storage[g.storage[o]]
     while k != NOTHING:
         v = s.seen[k].value
-        if s.values[v].mask == mask and (s.values[v].step.op != STEP_LOAD_NARROW or s.seen[k].written) and (
-                memcmp(g.base[o], g.base[s.seen[k].operand], element_bytes(s)) == 0 if constant else
+        if s.values[v].mask == mask and s.seen[k].narrow == lies and (
+                memcmp(g.base[o], g.base[s.seen[k].operand], bytes) == 0 if constant else
                 same_place(g, o, s.seen[k].operand)):
             return v
         k = s.seen[k].next
-    if is_scattered(g, o, 1 if mask else element_bytes(s), mask):
-        v = read_value(s, o, mask, True)
+    if is_scattered(g, o, bytes, mask):
+        v = read_value(s, o, mask, half, True)
         gather(s, v)
     else:
-        v = read_value(s, o, mask, g.steps[o] != 0)
-    see(s, o, v, False)
+        v = read_value(s, o, mask, half, g.steps[o] != 0)
+    see(s, o, v, False, lies)
     return v
 
-cdef inline short* first_seen(Sketch* s, int operand) noexcept nogil:
+cdef inline short* first_seen(Sketch* s, int operand, bint half) noexcept nogil:
     cdef GroupPlan* g = s.g
     return &s.of_storage[g.storage[operand]] if g.storage[operand] >= 0 else (
-        &s.of_constants[bucket_of(g.base[operand], element_bytes(s))])
+        &s.of_constants[bucket_of(g.base[operand], 2 if half else element_bytes(s))])
 
-cdef void see(Sketch* s, int operand, int value, bint written) noexcept nogil:
+cdef void see(Sketch* s, int operand, int value, bint written, unsigned char narrow) noexcept nogil:
     """Note an operand in memory that the run has not met before."""
-    cdef short* first = first_seen(s, operand)
+    cdef short* first = first_seen(s, operand, narrow == STORE_HALVES)
     cdef Seen* e = &s.seen[s.nseen]
     e.operand, e.value, e.written, e.next = <short>operand, <short>value, written, first[0]
-    e.narrow = False
+    e.narrow = narrow
     first[0] = <short>s.nseen
     s.nseen += 1
 
-cdef void overwrite(Sketch* s, int operand, int value, bint narrow) noexcept nogil:
+cdef void overwrite(Sketch* s, int operand, int value, unsigned char narrow) noexcept nogil:
     """Note what the last store puts into an operand. Where flags may be told of, what the run had read from there is
     saved first, by the loop itself if it can: members that run again read it."""
-    cdef int k = first_seen(s, operand)[0], old
+    cdef int k = first_seen(s, operand, False)[0], old
     while k != NOTHING and not same_place(s.g, operand, s.seen[k].operand):
         k = s.seen[k].next
     if k == NOTHING:
-        see(s, operand, value, True)
-        s.seen[s.nseen - 1].narrow = narrow
+        see(s, operand, value, True, narrow)
         return
     if not s.seen[k].written:
         old = s.seen[k].value
@@ -407,8 +421,10 @@ cdef void overwrite(Sketch* s, int operand, int value, bint narrow) noexcept nog
 cdef int compute(Sketch* s, Kernel* k, int* x) noexcept nogil:
     """The value of an operation of others."""
     cdef int a = x[0], b = x[1], operation = k.operation
-    if operation == COPY:
+    if operation == COPY or operation == FROM_HALVES:
         return a
+    if operation == TO_HALVES:
+        return new_value(s, STEP_ROUND, a, a)
     if operation >= LESS:
         return compute_mask(s, k, x)
     if shortens(operation):
@@ -423,7 +439,10 @@ cdef int compute(Sketch* s, Kernel* k, int* x) noexcept nogil:
         return new_value(s, STEP_DIVIDE, from_unsigned(s, a), from_unsigned(s, b))
     if operation == CLIP or operation == CLIP_KEEPS:
         return clip(s, k, a, b, x[2])
-    return compute_one(s, k, operation, a, b)
+    a = compute_one(s, k, operation, a, b)
+    if k.numbers == HALVES and (ADD <= operation <= DIVIDE or SQUARE <= operation <= RECIPROCAL):   # others are exact
+        return new_value(s, STEP_ROUND, a, a)
+    return a
 
 cdef int compute_one(Sketch* s, Kernel* k, int operation, int a, int b) noexcept nogil:
     """Of numbers of one type."""
@@ -431,6 +450,8 @@ cdef int compute_one(Sketch* s, Kernel* k, int operation, int a, int b) noexcept
         return new_value(s, STEP_TO_INTEGERS, a, a)
     if k.numbers == SIGNED or k.numbers == UNSIGNED:
         return compute_integers(s, k, operation, a, b)
+    if k.numbers == HALVES and MAXIMUM <= operation <= FMIN:
+        return half_extreme(s, operation, a, b)
     if operation == SQUARE:
         operation, b = MULTIPLY, a
     if operation == MULTIPLY and s.paired:
@@ -460,6 +481,8 @@ cdef int compute_one(Sketch* s, Kernel* k, int operation, int a, int b) noexcept
 
 cdef int clip(Sketch* s, Kernel* k, int a, int low, int high) noexcept nogil:
     """Of zeros the extremes are the second one."""
+    if k.operation == CLIP_KEEPS and k.numbers == HALVES:
+        return half_extreme(s, MINIMUM, half_extreme(s, MAXIMUM, a, low), high)
     if k.operation == CLIP_KEEPS and s.values[low].step.op == s.values[high].step.op == STEP_SPREAD:
         return limit(s, k, MINIMUM, high, limit(s, k, MAXIMUM, low, a))
     return limit(s, k, MINIMUM, limit(s, k, MAXIMUM, a, low), high)
@@ -467,12 +490,27 @@ cdef int clip(Sketch* s, Kernel* k, int a, int low, int high) noexcept nogil:
 cdef int limit(Sketch* s, Kernel* k, int operation, int a, int b) noexcept nogil:
     """The extreme for clip(). NEON's is another one of zeros: so a where it is a NaN or goes beyond b, or else b."""
     cdef int chosen
-    if s.set != NEON or k.numbers != FLOATS:
+    if k.numbers != HALVES and (s.set != NEON or k.numbers != FLOATS):
         return compute_one(s, k, operation, a, b)
     chosen = new_value(s, STEP_LESS, b, a) if operation == MAXIMUM else new_value(s, STEP_LESS, a, b)
-    chosen = new_value(s, STEP_OR, chosen, new_value(s, STEP_NOT_EQUAL, a, a))
-    a = new_value(s, STEP_AND, chosen, a)
-    return new_value(s, STEP_OR, a, new_value(s, STEP_BUT, chosen, b))
+    return choose(s, either(s, chosen, is_nan(s, a)), a, b)
+
+cdef int half_extreme(Sketch* s, int operation, int a, int b) noexcept nogil:
+    """Of zeros, and of NaNs, NumPy's of halves is the first one."""
+    cdef int nan = a if operation == MAXIMUM or operation == MINIMUM else b
+    cdef int chosen = new_value(s, STEP_LESS_EQUAL, b, a) if operation == MAXIMUM or operation == FMAX else (
+        new_value(s, STEP_LESS_EQUAL, a, b))
+    return choose(s, either(s, chosen, is_nan(s, nan)), a, b)
+
+cdef inline int is_nan(Sketch* s, int a) noexcept nogil:
+    return new_value(s, STEP_NOT_EQUAL, a, a)
+
+cdef inline int either(Sketch* s, int a, int b) noexcept nogil:
+    return new_value(s, STEP_OR, a, b)
+
+cdef inline int choose(Sketch* s, int mask, int a, int b) noexcept nogil:
+    a = new_value(s, STEP_AND, mask, a)
+    return new_value(s, STEP_OR, a, new_value(s, STEP_BUT, mask, b))
 
 cdef int sign(Sketch* s, int a) noexcept nogil:
     """1 with the sign of a, and nothing where that is 0; with a NaN's bits, which have those of 1."""
@@ -558,7 +596,8 @@ cdef inline int ordered(Sketch* s, Kernel* k, int a) noexcept nogil:
 cdef int compute_mask(Sketch* s, Kernel* k, int* x) noexcept nogil:
     """The same of operations that give masks, or take them."""
     cdef int a = x[0], b = x[1], operation = k.operation
-    cdef int less = STEP_LESS if k.numbers == FLOATS else STEP_INT_LESS
+    cdef bint floats = k.numbers == FLOATS or k.numbers == HALVES
+    cdef int less = STEP_LESS if floats else STEP_INT_LESS
     if operation == EQUAL or operation == NOT_EQUAL:
         return new_value(s, less + operation - LESS, a, b)
     if operation == NOT_ZERO or operation == IS_ZERO:
@@ -577,18 +616,16 @@ cdef int compute_mask(Sketch* s, Kernel* k, int* x) noexcept nogil:
     if operation == GREATER or operation == GREATER_EQUAL:
         return new_value(s, less + operation - GREATER, ordered(s, k, b), ordered(s, k, a))
     if operation == ISNAN:
-        return new_value(s, STEP_NOT_EQUAL, a, a)
+        return is_nan(s, a)
     if operation == ISINF or operation == ISFINITE:
         a = new_value(s, STEP_AND, a, literal(s, LITERAL_ALL_BUT_SIGN))
         return new_value(s, STEP_EQUAL if operation == ISINF else STEP_LESS, a, literal(s, LITERAL_INFINITY))
     if operation == NOT:
         return new_value(s, STEP_XOR, a, literal(s, LITERAL_ALL))
     if operation == ONE_IF:
-        return new_value(s, STEP_AND, a, literal(s, LITERAL_ONE if k.numbers == FLOATS else LITERAL_INT_ONE))
+        return new_value(s, STEP_AND, a, literal(s, LITERAL_ONE if floats else LITERAL_INT_ONE))
     if operation == WHERE:
-        b = new_value(s, STEP_AND, a, b)
-        a = new_value(s, STEP_BUT, a, x[2])
-        return new_value(s, STEP_OR, b, a)
+        return choose(s, a, b, x[2])
     return new_value(s, STEP_AND if operation == AND else STEP_OR if operation == OR else STEP_XOR, a, b)
 
 cdef void store(Sketch* s, int value, int operand, int place, int narrow) noexcept nogil:
@@ -600,7 +637,7 @@ cdef void store(Sketch* s, int value, int operand, int place, int narrow) noexce
     s.nstores += 1
 
 cdef inline int bytes_stored(Sketch* s, Store* t) noexcept nogil:
-    return 1 if s.values[t.value].mask else t.narrow & ~HALVED if t.narrow else element_bytes(s)
+    return 1 if s.values[t.value].mask else t.narrow & 15 if t.narrow else element_bytes(s)
 
 cdef void store_results(Sketch* s, int end) noexcept nogil:
     """Store what members from `end` on read of the run's results in registers: the last that each register has."""
@@ -778,7 +815,7 @@ cdef bint pin(Writing* w, int most) noexcept nogil:
             break
         best.vector, best.pinned = <short>n, True
         w.holds[n] = <short>(best - s.values)
-        put(w, STEP_SPREAD, n, slot_of(w, best), 0)
+        put(w, STEP_SPREAD, n, slot_of(w, best), best.step.b)
         n += 1
     return True
 

@@ -6,7 +6,7 @@ from dflow._base.allocator cimport memory_free, memory_new
 from dflow._base.atomics cimport glance_int, hint_int, load_int
 from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._kernels.kernel cimport COPIES, intp, item_bytes, Kernel, REDUCES
-from dflow._kernels.native cimport COMPLEX, FMAX, FMIN, judge_loop, native_t, PROVED, result_bytes, UNPROVED
+from dflow._kernels.native cimport COMPLEX, FMAX, FMIN, is_half, judge_loop, native_t, PROVED, result_bytes, UNPROVED
 from dflow._kernels.outer_loop cimport NARROW
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_of, fold_one
 from dflow._runtime.fusion_plan cimport (
@@ -253,7 +253,8 @@ cdef void prove(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp
         if k != NULL:
             copy_result(g, at, r.slot[i], k, room, f, n, False)
             right = right and same_values(found + i * MAX_ELEMENT * n, room, result_bytes(k) * n,
-                                          k.width if k.numbers == COMPLEX else result_bytes(k))
+                                          k.width if k.numbers == COMPLEX else
+                                          result_bytes(k) if result_bytes(k) >= 4 or is_half(k, k.nin) else 1)
     for i in range(r.nsaved):
         if r.saved_slot[i] >= 0:
             right = right and memcmp(saved_room(g, r, rooms, i), before + r.saved_slot[i] * MAX_ELEMENT * n,
@@ -291,20 +292,20 @@ cdef Kernel* writer_of(GroupPlan* g, NativeRun* r, int operand) noexcept nogil:
     return NULL
 
 cdef bint same_values(const char* a, const char* b, intp n, int size) noexcept nogil:
-    """Bit by bit, but for the bits of NaNs, which nobody promises. n: bytes; size: of a number."""
-    cdef uint64_t x, y, least = <uint64_t>0x7ff << 52 if size == 8 else <uint64_t>0xff << 23
+    """Bit by bit, but for the bits of NaNs, which nobody promises. n: bytes; size: of a number, 1: which is no float."""
+    cdef uint64_t x, y, least = <uint64_t>0x7ff << 52 if size == 8 else 0xff << 23 if size == 4 else 0x1f << 10
     cdef uint64_t signless = <uint64_t>-1 >> (65 - 8 * size)
     cdef intp i = 0
     if memcmp(a, b, n) == 0:
         return True
-    while size >= 4 and i < n:
+    while size > 1 and i < n:
         x = y = 0
         memcpy(&x, a + i, size)
         memcpy(&y, b + i, size)
         if x != y and (x & signless <= least or y & signless <= least):
             return False
         i += size
-    return size >= 4
+    return size > 1
 
 cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, char* rooms, intp f, intp n) noexcept nogil:
     """The same over rows of memory: as many whole ones at once as follow each other at the same distance."""

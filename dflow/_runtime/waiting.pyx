@@ -11,6 +11,7 @@ from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, s
 from dflow._runtime.executor cimport (
     execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_together)
 from dflow._runtime.fp_errors cimport give_warnings, warnings_wait
+from dflow._runtime.fusion_native cimport gains_natively
 from dflow._runtime.fusion_rules cimport may_tail
 from dflow._runtime.gate cimport gate_closed, use_of
 from dflow._runtime.errors cimport here, Poison, raise_poison, Site
@@ -427,7 +428,7 @@ cdef bint run_small(Task* t) noexcept:
         return False
     if DFLOW_TSAN:
         tell_operands(t)
-    if t.group == NULL and t.kernel.flags & ELEMENTWISE:
+    if t.group == NULL and t.kernel.flags & ELEMENTWISE and not gains_natively(t):
         if not run_alone(t):
             return False
     elif not run_together(t):

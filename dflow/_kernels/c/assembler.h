@@ -150,13 +150,51 @@ static inline void put_moved(Pen *pen, const Step *s, int mask) {          /* vm
     if (offset) BYTES(pen, 0);
 }
 
-static inline void put_loaded_one(Pen *pen, int to, int operand) {
+static inline void put_from_halves(Pen *pen, int to, int a, int mask) {    /* vcvtph2ps */
+    if (pen->set == AVX512) put_evex(pen, 2, 1, 0x13, to, 0, a, mask, 1);
+    else put_vex(pen, 2, 1, 0x13, to, 0, a);
+    BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3 | (a & 7)));
+}
+
+static inline void put_to_halves(Pen *pen, int from, int to, int mask) {   /* vcvtps2ph, but for `to` and how: 0 */
+    if (pen->set == AVX512) put_evex(pen, 3, 1, 0x1d, from, 0, to, mask, to != 0);
+    else put_vex(pen, 3, 1, 0x1d, from, 0, to);
+}
+
+static inline void put_loaded_one(Pen *pen, int to, int operand, int narrow) {
     int single = pen->single;
     put_address(pen, operand);
     pen->single = 0;
-    put_spread(pen, to, element_of(pen));
+    if (narrow == LOAD_HALVES) {
+        if (pen->set == AVX512) {                                          /* movzx eax, word [rax]; imul eax, ... */
+            BYTES(pen, 0x0f, 0xb7, 0, 0x69, 0xc0, 1, 0, 1, 0);
+            put_evex(pen, 2, 1, 0x7c, to, 0, 0, 0, 0);                     /* vpbroadcastd to, eax */
+            BYTES(pen, (uint8_t)(0xc0 | (to & 7) << 3));
+        } else {
+            put_vex(pen, 2, 1, 0x79, to, 0, 0);                            /* vpbroadcastw to, [rax] */
+            BYTES(pen, (uint8_t)((to & 7) << 3));
+        }
+        put_from_halves(pen, to, to, 0);
+    } else {
+        put_spread(pen, to, element_of(pen));
+        BYTES(pen, (uint8_t)((to & 7) << 3));                              /* [rax] */
+    }
     pen->single = single;
-    BYTES(pen, (uint8_t)((to & 7) << 3));                                  /* [rax] */
+}
+
+/* To the nearest of 2 bytes, and back. AVX2: the other lanes of what counts in one may have anything. */
+static inline void put_round(Pen *pen, int to, int a, int mask) {
+    int own = pen->set == AVX512 ? 31 : 15;
+    if (pen->single) {
+        put_vex(pen, 1, 0, 0x57, 15, 15, 15);                              /* vxorps */
+        BYTES(pen, 0xc0 | 7 << 3 | 7);
+        put_vex(pen, 1, 2, 0x10, 15, 15, a);                               /* vmovss v15, v15, a */
+        BYTES(pen, (uint8_t)(0xc0 | 7 << 3 | (a & 7)));
+        a = 15;
+    }
+    put_to_halves(pen, a, own, mask);
+    BYTES(pen, (uint8_t)(0xc0 | (a & 7) << 3 | 7), 0);
+    put_from_halves(pen, to, own, mask);
 }
 
 static inline void put_room(Pen *pen, const Step *s) {                     /* vmovup to, [rsp + ...], or back */
@@ -403,8 +441,18 @@ static inline void put_packed_stored(Pen *pen, int from, int bytes, int halved) 
 }
 
 static inline void put_narrow_stored(Pen *pen, const Step *s, int mask) {
-    int bytes = s->b & 15, halved = s->b & HALVED, wide = pen->wide;
+    int bytes = s->b & 15, halved = s->b & HALVED, wide = pen->wide, from = s->to;
     put_address(pen, s->a);
+    if (s->b == STORE_HALVES && pen->single) {
+        put_to_halves(pen, from, 15, 0);
+        BYTES(pen, (uint8_t)(0xc0 | (from & 7) << 3 | 7), 0);
+        from = 15;
+    } else if (s->b == STORE_HALVES) {
+        put_to_halves(pen, from, 0, mask);
+        put_element(pen, from, 1);
+        BYTES(pen, 0);
+        return;
+    }
     if (pen->set == AVX512) {
         pen->wide = 0;
         pen->half = halved != 0;
@@ -415,8 +463,8 @@ static inline void put_narrow_stored(Pen *pen, const Step *s, int mask) {
         pen->wide = wide;
         pen->half = 0;
     } else if (pen->single) {
-        put_vex(pen, 1, 1, 0x7e, s->to, 0, 8);                             /* vmovd r8d, xmm; mov [...], r8 */
-        BYTES(pen, (uint8_t)(0xc0 | (s->to & 7) << 3));
+        put_vex(pen, 1, 1, 0x7e, from, 0, 8);                              /* vmovd r8d, xmm; mov [...], r8 */
+        BYTES(pen, (uint8_t)(0xc0 | (from & 7) << 3));
         if (bytes == 2) BYTES(pen, 0x66);
         BYTES(pen, 0x44, bytes == 1 ? 0x88 : 0x89, 0x04, (uint8_t)(bytes / 2 << 6 | 8));
     } else {
@@ -450,9 +498,10 @@ static inline void put_pairs_loaded(Pen *pen, const Step *s, int mask) {
 
 static inline void put_narrow_loaded(Pen *pen, const Step *s, int mask) {
     int bytes = s->b & 15, how = s->b >> 4, wide = pen->wide, scale = bytes / 2;
-    int whole = how == NARROW_SIGNED || how == NARROW_UNSIGNED, map = 1 + whole;
+    int whole = how == NARROW_SIGNED || how == NARROW_UNSIGNED || how == NARROW_HALVES, map = 1 + whole;
     int pp = whole ? 1 : how == NARROW_FLOATS ? 0 : 2;
-    int opcode = !whole ? (how == NARROW_FLOATS ? 0x5a : 0xe6)             /* vcvtps2pd, vcvtdq2pd */
+    int opcode = how == NARROW_HALVES ? 0x13                               /* vcvtph2ps */
+                 : !whole ? (how == NARROW_FLOATS ? 0x5a : 0xe6)           /* vcvtps2pd, vcvtdq2pd */
                  : (bytes == 4 ? 0x25 : 0x1f + 2 * bytes + wide) + (how == NARROW_UNSIGNED ? 0x10 : 0);
     put_address(pen, s->a);
     pen->wide = 0;
@@ -600,7 +649,7 @@ static inline void put_step(Pen *pen, const Step *s, int mask) {
     if (s->op == STEP_LOAD || s->op == STEP_STORE)
         put_moved(pen, s, mask);
     else if (s->op == STEP_LOAD_ONE)
-        put_loaded_one(pen, s->to, s->a);
+        put_loaded_one(pen, s->to, s->a, s->b);
     else if (s->op == STEP_PUT_OFF || s->op == STEP_TAKE_BACK)
         put_room(pen, s);
     else if (s->op == STEP_LOAD_MASK)
@@ -625,6 +674,8 @@ static inline void put_step(Pen *pen, const Step *s, int mask) {
         put_halved(pen, s, mask);
     else if (s->op >= STEP_TO_FLOATS)
         put_cast(pen, s, mask);
+    else if (s->op == STEP_ROUND)
+        put_round(pen, s->to, s->a, mask);
     else if (s->op == STEP_EXP)
         put_exp(pen, s->to, s->a, mask);
     else if (s->op == STEP_PAIR_MULTIPLY)
@@ -750,7 +801,7 @@ static inline size_t assemble_x86(uint8_t *code, size_t room, const Step *steps,
     if (pen.paired) BYTES(&pen, 0x48, 0x01, 0xf6);                           /* add rsi, rsi */
     row = pen.at;
     for (int i = 0; i < n; i++)
-        if (steps[i].op == STEP_SPREAD) put_loaded_one(&pen, steps[i].to, steps[i].a);
+        if (steps[i].op == STEP_SPREAD) put_loaded_one(&pen, steps[i].to, steps[i].a, steps[i].b);
     BYTES(&pen, 0x31, 0xc9);                                                 /* xor ecx, ecx */
     BYTES(&pen, 0x48, 0x83, 0xee, lanes);                                    /* sub rsi, lanes */
     BYTES(&pen, 0x0f, 0x8c, 0, 0, 0, 0);                                     /* jl tail */

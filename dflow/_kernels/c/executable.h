@@ -9,18 +9,23 @@
 #if defined(__linux__) && (defined(__x86_64__) || defined(__AARCH64EL__))
 
 #include <stdio.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* The best set that the processor has. With AVX-512 a loop needs what NumPy's own loops do, and bzhi; with AVX2 the
- * fused multiplications, too, that came with it. */
+ * fused multiplications, and halves, that came with it. */
 static inline int vector_set(void) {
 #if defined(__x86_64__)
+    unsigned int a, b, c = 0, d;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("bmi2"))
         return AVX512;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? AVX2 : NO_VECTORS;
+    __get_cpuid(1, &a, &b, &c, &d);
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && c & bit_F16C ? AVX2 : NO_VECTORS;
 #else
     return NEON;
 #endif

@@ -20,6 +20,7 @@ enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STE
        STEP_PAIR_MULTIPLY,                             /* of complex numbers: (ac - [bd], ad + [bc]), one rounding each
                                                           besides that of the products in brackets */
        STEP_EXP,                                       /* of floats of 4 bytes; not in NEON, whose NumPy has another */
+       STEP_ROUND,                                     /* of floats of 4 bytes, to those that 2 have; not in NEON */
        STEP_TO_FLOATS, STEP_TO_INTEGERS,               /* of as many bytes; in AVX2 of 4 */
        STEP_UNSIGNED_TO_FLOATS,                        /* the same; not in AVX2 */
        /* Of 8 bytes to 4, which are packed into the lower half of the vector; the second: not in NEON; the last two:
@@ -40,7 +41,8 @@ static inline const char *step_name(int op) {
         [STEP_DIVIDE] = "div", [STEP_SQRT] = "sqrt", [STEP_AND] = "and", [STEP_XOR] = "xor", [STEP_OR] = "or",
         [STEP_BUT] = "but", [STEP_RINT] = "rint", [STEP_FLOOR] = "floor", [STEP_CEIL] = "ceil",
         [STEP_TRUNC] = "trunc", [STEP_MAXIMUM] = "max", [STEP_MINIMUM] = "min", [STEP_FMAX] = "fmax",
-        [STEP_FMIN] = "fmin", [STEP_PAIR_MULTIPLY] = "pair_mul", [STEP_EXP] = "exp", [STEP_TO_FLOATS] = "to_floats",
+        [STEP_FMIN] = "fmin", [STEP_PAIR_MULTIPLY] = "pair_mul", [STEP_EXP] = "exp", [STEP_ROUND] = "round",
+        [STEP_TO_FLOATS] = "to_floats",
         [STEP_TO_INTEGERS] = "to_ints", [STEP_UNSIGNED_TO_FLOATS] = "unsigned_to_floats",
         [STEP_HALVE_FLOATS] = "halve_floats", [STEP_HALVE_TO_INTEGERS] = "halve_to_ints",
         [STEP_HALVE_TO_FLOATS] = "halve_to_floats", [STEP_HALVE_UNSIGNED_TO_FLOATS] = "halve_unsigned_to_floats",
@@ -54,11 +56,14 @@ static inline const char *step_name(int op) {
 
 /* STEP_LOAD_NARROW: elements of fewer bytes than the loop's become such: b is how many, and 16 times this. Floats come
  * from 4 bytes, to 8; integers that become floats, too. To pairs:
- * floats, of as many bytes as the loop's, with 0 beside each. */
-enum { NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, NARROW_TO_PAIRS };
+ * floats, of as many bytes as the loop's, with 0 beside each. Halves: floats of 2 bytes, to 4; these may be spread, too,
+ * and loaded one by one. */
+enum { NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, NARROW_TO_PAIRS, NARROW_HALVES,
+       LOAD_HALVES = 2 + 16 * NARROW_HALVES };
 
-/* STEP_STORE_NARROW: the first bytes of integers, as many as b says, or, with HALVED, of those in the lower half. */
-enum { HALVED = 16 };
+/* STEP_STORE_NARROW: the first bytes of integers, as many as b says, or, with HALVED, of those in the lower half; or
+ * floats, of which each is one of 2 bytes. */
+enum { HALVED = 16, STORE_HALVES = 2 + 32 };
 
 enum { LITERAL_SIGN, LITERAL_ALL_BUT_SIGN, LITERAL_ONE, LITERAL_INFINITY, LITERAL_ALL, LITERAL_ZERO, LITERAL_INT_ONE,
        /* For AVX2, see to_doubles() and from_unsigned(): half the bits; the lower half; 2^52, and so on, or of 4 bytes

@@ -198,3 +198,34 @@ def test_work_is_done_after_waits_that_were_interrupted(engine):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_what_is_needed_at_once_is_not_handed_over():
+    """Operations of a few microseconds: of those that somebody waits for, one of 32 is; of the others each."""
+    x = np.arange(2500.0)
+    expected = numpy.cumsum(numpy.arange(2500.0))
+
+    def inlined(step):
+        before = dflow.engine.statistics()["inline"]
+        results = [step() for _ in range(64)]
+        found = dflow.engine.statistics()["inline"] - before
+        assert all((result.asnumpy() == expected).all() for result in results)
+        return found
+
+    def wait():
+        result = np.cumsum(x)
+        result.wait_to_read()
+        return result
+
+    with configured(workers=2):
+        dflow._engine.set_delays(7, 200)
+        try:
+            assert inlined(wait) >= 62
+            for _ in range(32):                 # what is left of that
+                np.cumsum(x)
+            dflow.waitall()
+            assert inlined(lambda: np.cumsum(x)) == 0
+            with configured(limit=0):
+                assert inlined(wait) == 0
+        finally:
+            dflow._engine.set_delays(0, 0)

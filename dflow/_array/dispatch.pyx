@@ -16,10 +16,11 @@ from dflow._kernels.matmul cimport UNUSED, blas_use, worth_blas
 from dflow._engine cimport submit, settings
 from dflow._runtime.fp_errors cimport fp_event, read_fp_policy, fp_warn, fp_strict
 from dflow._runtime.open_group cimport would_join
+from dflow._runtime.tuning cimport MIDDLING
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.errors cimport Site
 from dflow._runtime.graph cimport (
-    abroad, FULL, HAS_REGIONS, Storage, storage_allocate, storage_unref, Task, task_constant, task_dims,
+    abroad, FULL, handed, HAS_REGIONS, Storage, storage_allocate, storage_unref, Task, task_constant, task_dims,
     task_index, task_new, task_strides, TRACKED, WRITE)
 from dflow._kernels.outer_loop cimport rows_cost, run_kernel
 from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
@@ -232,14 +233,20 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
                   Site* site) except -1:
     """launch() once cost and loops are known. Changes nothing of what it is given. site: where it was submitted;
     NULL: here."""
-    cdef bint strict, elementwise = (k.flags & ELEMENTWISE) != 0
+    cdef bint strict, middling, elementwise = (k.flags & ELEMENTWISE) != 0
+    cdef double most = settings.tiny_cost if elementwise else settings.inline_cost
     if gpus and any_abroad(ops, nops) and not inside_host_task():
         if settings.naive:
             return with_references(FINISH, k, ops, nops, ndim, shape, core, site)
         return run_later(k, ops, nops, ndim, shape, core, site)
     read_fp_policy()
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
-    if not strict and cost <= (settings.tiny_cost if elementwise else settings.inline_cost) and (
+    middling = not elementwise and most < cost <= MIDDLING * most and (
+        caught_up(ops, nops) if handed.needed > 0 else operands_ready(ops, nops))
+    if middling and handed.needed > 0:
+        handed.needed -= 1
+        most = cost
+    if not strict and cost <= most and (
             operands_ready(ops, nops)
             or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
                 and caught_up(ops, nops))) and not ahead_of_workers(ops, nops):
@@ -247,7 +254,10 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
             return 0
     if strict or settings.naive or inside_host_task():
         return with_references(WAIT if strict else TRY, k, ops, nops, ndim, shape, core, site)
-    return run_later(k, ops, nops, ndim, shape, core, site)
+    run_later(k, ops, nops, ndim, shape, core, site)
+    if middling and k.nin < nops:
+        handed.over = ops[k.nin].s
+    return 0
 
 cdef enum Purpose:
     LOAD                # SciPy's BLAS

@@ -370,7 +370,7 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
         outer *= a.shape[i]
     dims[0] = index.size
     dims[1] = a.size // (outer * a.shape[axis])
-    if (outer * dims[0] * dims[1] > settings.inline_cost
+    if (outer * dims[0] * dims[1] * gathers[a.itemsize][kind].cost > settings.inline_cost
             or not inside_loops[kind](data_of(index), index.size, a.shape[axis])):
         return None
     memcpy(shape, a.shape, axis * sizeof(intp))

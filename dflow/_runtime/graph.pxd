@@ -29,6 +29,7 @@ from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, intp, Kernel, REDUC
 from dflow._base.atomics cimport load_ptr
 from dflow._runtime.errors cimport Poison, Site
 from dflow._runtime.region cimport Region
+from dflow._runtime.tuning cimport LOOK_AFTER
 from dflow._base.thread_state cimport NEAR
 
 cdef enum AccessFlag:
@@ -129,6 +130,17 @@ cdef inline bint readable(Storage* s) noexcept nogil:
     return load_ptr(&s.writes) == NULL
 cdef inline bint writable(Storage* s) noexcept nogil:
     return load_ptr(&s.writes) == NULL and load_ptr(&s.reads) == NULL
+
+# Whether an operation of a few microseconds is worth its hand-over to a worker: not where the next one, or a wait, needs
+# it at once. So such ones run in their callers while that is how it goes: dispatch() looks again every now and then.
+cdef struct Handed:                 # GIL
+    Storage* over           # what the last one that was handed over writes; compared, never followed. NULL: none
+    int needed              # how many more run in their callers, since that was needed
+cdef Handed handed
+cdef inline void note_need(Storage* s) noexcept:                     # GIL; somebody waits for s, which is pending
+    if s == handed.over:
+        handed.over = NULL
+        handed.needed = LOOK_AFTER
 
 # ---- tasks: make, fill, submit. All need the GIL.
 cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL

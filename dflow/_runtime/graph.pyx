@@ -379,6 +379,8 @@ cdef bint connect(Task* t, Access* a, Task* watched) noexcept:
     cdef bint write = (a.key & WRITE) != 0
     cdef bint used = False, met = False
     cdef int i
+    if s == handed.over and load_ptr(&s.writes) != NULL:
+        note_need(s)
     lock(&s.lock, STORAGE_LOCK)
     for i in range(2 if write else 1):
         e = s.writes if i == 0 else s.reads

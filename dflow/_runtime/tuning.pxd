@@ -9,7 +9,8 @@ cdef enum:
     # cost of an operation, in ns
     LEAST_JOIN_NS = 50      # from which it joins a large open group rather than run at once
     TINY_NS = 500           # up to which it runs in its caller, though it could join a group (Settings.tiny_cost)
-    INLINE_NS = 2000        # up to which it runs in its caller, if its operands are ready (Settings.inline_cost)
+    INLINE_NS = 2000        # up to which it runs in its caller, if its operands are ready (Settings.inline_cost),
+    MIDDLING = 3            # and times this much where what is handed over is needed at once
     JOIN_NS = 4000          # of an open group that an operation joins, however small, rather than catch up with it
     WORTH_NS = 4000         # of what is left to a worker that looks for work, though something small waits for it
     GRAIN_NS = 20000        # of a piece of a split kernel
@@ -36,6 +37,7 @@ cdef enum:
     MOST_BEHIND = 50        # replays in a row that lengthen that wait
     MAX_LOOSE = 32          # results of a group that nothing in it has read; more would only be in each other's way
     MAX_FUTILE = 32         # attempts in a row to catch up that may find nothing; then as many are skipped between two
+    LOOK_AFTER = 31         # operations that ran in their callers for that; then one is handed over
     FENCE_AFTER = 64        # length of a frontier at which a partial write inserts a fence
     COUNT_AFTER = 4096      # submissions between looks at how many are pending
     TASK_BYTES = 200        # memory of a pending task, about

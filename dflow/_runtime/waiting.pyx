@@ -517,6 +517,7 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
                     held = True
                 if once and overtaken(&w):
                     return False
+                note_need(s)
                 block(&w)
             if not warnings_wait() and not graves():
                 break

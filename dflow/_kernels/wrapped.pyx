@@ -10,8 +10,7 @@ from dflow._kernels.reduce cimport Fold, total_t, reduce_loop, reduce_initial_lo
 from dflow._kernels.registry cimport Wrapped, kernel_new, recall, remember, ufunc_kernel, wrap
 
 cdef extern from "_kernels/c/sum.h" nogil:
-    void total_float(void*, const void*, intp, int)
-    void total_double(void*, const void*, intp, int)
+    total_t best_total(int wide)
 
 # ---- where a mask is true --------------------------------------------------------------------------------------
 
@@ -60,7 +59,7 @@ cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
     w.idempotent = <bytes>k.name in IDEMPOTENT
     w.exact = is_integer(code)
     if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
-        w.total = <total_t>total_float if code == FLOAT else <total_t>total_double
+        w.total = best_total(code == DOUBLE)
     return 0
 
 cdef struct Recent:             # GIL

@@ -1,12 +1,13 @@
-/* Pairwise summation, included once for each type. The including file defines
+/* Pairwise summation, included once for each type and set of instructions. The including file defines
 
        REAL         the type of the elements
-       SUM(name)    the name with a suffix for the type
+       SUM(name)    the name with a suffix for the type and the set
        WIDTH        bytes of a vector
 
    The tree is NumPy's, and so is every bit: runs of at most 128 elements are added into eight sums, these and what is
    left of the run to one; longer runs are halved, at a multiple of eight. NumPy's loop adds the eight one by one; here
-   they are vectors, and a run takes so few instructions that the CPU begins the next ones meanwhile. */
+   they are vectors, and two or four runs of one length go side by side: each addition waits for the one before it in
+   its run. */
 
 typedef REAL SUM(vec) __attribute__((vector_size(WIDTH), aligned(sizeof(REAL)), may_alias));
 
@@ -14,26 +15,45 @@ typedef REAL SUM(vec) __attribute__((vector_size(WIDTH), aligned(sizeof(REAL)), 
 #define LANES (WIDTH / (int)sizeof(REAL))
 #define PARTS (8 / LANES)
 
+/* The sums of so many runs of n elements each, a multiple of eight and no more than RUN. */
+static inline __attribute__((always_inline)) void SUM(runs)(const REAL *p, ptrdiff_t n, int runs, REAL *sums)
+{
+    SUM(vec) v[4][PARTS];
+    REAL r[8];
+    for (int k = 0; k < runs; k++)
+        for (int j = 0; j < PARTS; j++)
+            v[k][j] = *(const SUM(vec) *)(p + k * n + j * LANES);
+    for (ptrdiff_t i = 8; i < n; i += 8)
+        for (int k = 0; k < runs; k++)
+            for (int j = 0; j < PARTS; j++)
+                v[k][j] += *(const SUM(vec) *)(p + k * n + i + j * LANES);
+    for (int k = 0; k < runs; k++) {
+        memcpy(r, v[k], sizeof r);
+        sums[k] = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+    }
+}
+
 static REAL SUM(pairwise)(const REAL *p, ptrdiff_t n)
 {
+    REAL sums[4], sum = (REAL)-0.0;         /* what keeps the sign of a sum of negative zeros */
+    ptrdiff_t whole = n & ~(ptrdiff_t)7;
     if (n > RUN) {
         ptrdiff_t half = n / 2 & ~(ptrdiff_t)7;
+        if (n <= 2 * RUN && n % 16 == 0) {
+            SUM(runs)(p, n / 2, 2, sums);
+            return sums[0] + sums[1];
+        }
+        if (n > 2 * RUN && n <= 4 * RUN && n % 32 == 0) {
+            SUM(runs)(p, n / 4, 4, sums);
+            return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        }
         return SUM(pairwise)(p, half) + SUM(pairwise)(p + half, n - half);
     }
-    REAL sum = (REAL)-0.0;                  /* what keeps the sign of a sum of negative zeros */
-    ptrdiff_t i = 0;
-    if (n >= 8) {
-        SUM(vec) v[PARTS];
-        REAL r[8];
-        for (int j = 0; j < PARTS; j++)
-            v[j] = *(const SUM(vec) *)(p + j * LANES);
-        for (i = 8; i + 8 <= n; i += 8)
-            for (int j = 0; j < PARTS; j++)
-                v[j] += *(const SUM(vec) *)(p + i + j * LANES);
-        memcpy(r, v, sizeof r);
-        sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+    if (whole) {
+        SUM(runs)(p, whole, 1, sums);
+        sum = sums[0];
     }
-    for (; i < n; i++)
+    for (ptrdiff_t i = whole; i < n; i++)
         sum += p[i];
     return sum;
 }

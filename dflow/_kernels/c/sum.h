@@ -5,22 +5,47 @@
 
 #include <stddef.h>
 #include <string.h>
+#include "_kernels/c/simd.h"
 
-/* Vectors of 16 bytes, which every machine has: two additions of them in three cycles are more than memory gives. */
-#define WIDTH 16
+typedef void (*total_of)(void *out, const void *p, ptrdiff_t n, int fresh);
 
+#define WIDTH 16                            /* bytes of a vector that every machine has */
 #define REAL float
 #define SUM(name) name##_float
 #include "_kernels/c/pairwise.inc.h"
 #undef REAL
 #undef SUM
-
 #define REAL double
 #define SUM(name) name##_double
 #include "_kernels/c/pairwise.inc.h"
 #undef REAL
 #undef SUM
-
 #undef WIDTH
+
+#if defined(__x86_64__)
+TARGET("avx2")
+#define WIDTH 32
+#define REAL float
+#define SUM(name) name##_float_avx2
+#include "_kernels/c/pairwise.inc.h"
+#undef REAL
+#undef SUM
+#define REAL double
+#define SUM(name) name##_double_avx2
+#include "_kernels/c/pairwise.inc.h"
+#undef REAL
+#undef SUM
+#undef WIDTH
+END_TARGET
+#endif
+
+/* The one for floats, or doubles, that is best here. */
+static inline total_of best_total(int wide)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) return wide ? total_double_avx2 : total_float_avx2;
+#endif
+    return wide ? total_double : total_float;
+}
 
 #endif

@@ -547,7 +547,7 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         memcpy(out.st.data, &r.initial, out.itemsize)
     settings.inlined += 1
     fp_clear()
-    fold(&r.fold, out.st.data, a.st.data + a.offset, a.size, a.itemsize, not r.has_initial)
+    fold(&r.fold, out.st.data, a.st.data + a.offset, a.size, a.itemsize, not r.has_initial, True)
     if k.flags & REPORTS_FP:
         fp_event(fp_flags(), &REDUCE)
     return out

@@ -1,7 +1,6 @@
 """Joining and repeating."""
 
 import numpy as np
-from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport intp, MAXDIMS
 from dflow._engine cimport settings
@@ -13,6 +12,7 @@ from dflow._tracing.tape cimport any_records, record
 from dflow._array.shape cimport normalize_axis
 from dflow._functions.fastpath cimport allocated, same_shape
 from dflow._functions.basic_indexing cimport base_index
+from dflow._functions.sequences cimport as_operand
 from dflow._functions.views cimport c_axis
 from dflow._functions.out import fill_numpy
 
@@ -20,7 +20,7 @@ cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
 
 cdef extern from "_kernels/c/copy.h":
-    void move_bytes(char* to, const char* source, size_t n)
+    void repeat_items(char* to, const char* source, intp n, intp times, intp size)
     void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
 cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
@@ -33,9 +33,13 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
         total *= shape[axis]
     if total == 0 or total * 0.3 > settings.inline_cost:
         return None
-    for part in parts:
-        if part.code != code or not in_order_here(part):
+    for i, part in enumerate(parts):
+        if not in_order_here(part):
             return None
+        if part.code != code:
+            parts[i] = part = cast(part, code)
+            if not in_order_here(part):
+                return None
     for axis in range(k):
         outer *= shape[axis]
     out = allocated(code, ndim, shape)
@@ -59,7 +63,7 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     if isinstance(out, np.ndarray):
         return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
     arrays = arrays_to_join(arrays, out)
-    cdef list parts = [as_array(x) for x in arrays]
+    cdef list parts = [as_operand(x) for x in arrays]
     cdef ndarray first, result
     cdef intp shape[MAXDIMS]
     cdef int k, code
@@ -140,15 +144,21 @@ cdef int joined_shape(list parts, int k, intp* shape) except -1:
         shape[k] += part.shape[k]
     return 0
 
+cdef dict promotions = {}            # by the types, a bit each
+
 cdef int joined_code(list parts, object out, object dtype, object casting) except -1:
     """The type of out, or the one asked for, or what the parts promote to;
     TypeError where a part must not be cast to it."""
     cdef ndarray part
-    cdef int code = (<ndarray>parts[0]).code
+    cdef int code = (<ndarray>parts[0]).code, types = 0
     for part in parts:
-        if part.code != code:
-            code = code_of(np.result_type(*[x.dtype for x in parts]))
-            break
+        types |= 1 << part.code
+    if types != 1 << code:
+        if types not in promotions:
+            promotions[types] = code_of(np.result_type(*[x.dtype for x in parts]))
+        code = promotions[types]
+    if dtype is None and out is None and casting == "same_kind":
+        return code                         # to what they promote to, that allows all
     if dtype is not None:
         code = code_of(dtype)
     if out is not None:
@@ -249,9 +259,7 @@ def stack_nested(x):
 def small_repeat(ndarray a, intp repeats, int axis):
     """repeat() with one number of times; None when the long way must be gone."""
     cdef intp shape[MAXDIMS]
-    cdef intp i, j, size = a.itemsize, outer = 1
-    cdef char* source
-    cdef char* target
+    cdef intp i, size = a.itemsize, outer = 1
     cdef ndarray out
     if (not 0 <= repeats <= settings.inline_cost or not in_order_here(a) or records(a, None)
             or a.size * repeats > settings.inline_cost):
@@ -263,15 +271,6 @@ def small_repeat(ndarray a, intp repeats, int axis):
     for i in range(axis + 1):
         outer *= a.shape[i]
     out = allocated(a.code, a.ndim, shape)
-    source = data_of(a)
-    target = data_of(out)
-    for i in range(outer):
-        for j in range(repeats):
-            if size == 8:
-                (<int64_t*>target)[0] = (<int64_t*>source)[0]
-            else:
-                move_bytes(target, source, size)
-            target += size
-        source += size
+    repeat_items(data_of(out), data_of(a), outer, repeats, size)
     settings.inlined += 1
     return out

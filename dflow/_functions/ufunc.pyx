@@ -469,6 +469,8 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce", obj
 cdef inline Reduction* reduction_of(ufunc u, int code, str how) except NULL:
     return <Reduction*>u.reductions[code] if u.reductions[code] != NULL else make_reduction(u, code, how)
 
+cdef dict DECIDING = {"logical_and": 0, "minimum": 0, "logical_or": 1, "maximum": 1}     # all, whatever the others are
+
 cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
     cdef Reduction* r = <Reduction*>memory_zeros(sizeof(Reduction))
     if r == NULL:
@@ -478,7 +480,7 @@ cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
     if r.has_initial:
         write_scalar(identity_of(u.numpy, r.plan.codes[0]), r.plan.codes[0], <char*>&r.initial)
     fill_fold(&r.fold, r.plan.kernel, r.plan.codes[0], any_order(u, r.plan.codes[0]))
-    r.deciding = -1 if code != BOOL else {"logical_or": 1, "logical_and": 0}.get(u.name, -1)
+    r.deciding = -1 if code != BOOL else DECIDING.get(u.name, -1)
     u.reductions[code] = r
     return r
 

@@ -16,12 +16,14 @@ from dflow._kernels.kernel cimport DATA_FOLD, intp, Kernel, loop_t
 cdef enum:
     FOLD_BYTES = 4096
 
-ctypedef void (*total_t)(void* out, const void* p, intp n, int fresh) noexcept nogil
+ctypedef void (*total_t)(void* out, const void* p, intp n, int fresh, int near) noexcept nogil
+ctypedef void (*totals_t)(char* out, intp out_step, const char* p, intp step, intp rows, intp n, int fresh) noexcept nogil
 
 cdef struct Fold:           # the data of a reduction's kernel
     loop_t loop             # of the binary ufunc
     void* data
     total_t total           # of n elements in a row, with the bits of the loop; NULL: it has no faster way
+    totals_t totals         # of several such; NULL: as well
     int itemsize
     int naxes               # reduced
     bint initial            # the operand before the output is a value to start from
@@ -40,9 +42,12 @@ cdef inline intp fold_block(Fold* w) noexcept nogil:        # elements
 cdef inline intp group_block(Fold* w) noexcept nogil:
     return min(fold_block(w), <intp>512) if w.exact else fold_block(w)
 
-# out = out op p[0] op .. op p[n - 1]; `fresh`: out holds no value yet. n > 0.
-cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil      # as one block
-cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil
+# out = out op p[0] op .. op p[n - 1]; `fresh`: out holds no value yet; `near`: p is likely to be in a cache. n > 0.
+cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil   # as one block
+cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil
+# The same of each of `rows`, of n elements each.
+cdef void fold_rows(Fold* w, char* out, intp out_step, char* p, intp row_step, intp rows, intp n, intp step,
+                    bint fresh) noexcept nogil
 
 cdef struct BandPlan:         # a reduction in bands of rows
     Fold* w

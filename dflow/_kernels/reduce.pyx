@@ -4,6 +4,9 @@ from libc.string cimport memcpy, memset
 from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags, fp_raise
 from dflow._base.allocator cimport memory_free, memory_new
 
+cdef extern from "_kernels/c/copy.h" nogil:
+    void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
+
 cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:
     cdef intp i
     if step == size:
@@ -18,7 +21,7 @@ cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept
         for i in range(n):
             memcpy(to + i * size, p + i * step, size)
 
-cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
+cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil:
     cdef char* args[3]
     cdef intp steps[3]
     cdef char block[FOLD_BYTES]
@@ -26,8 +29,9 @@ cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) n
         gather(block, p, n, step, w.itemsize)
         p = block
         step = w.itemsize
+        near = True
     if w.total != NULL and step == w.itemsize:
-        w.total(out, p, n, fresh)
+        w.total(out, p, n, fresh, near)
         return
     if fresh:
         memcpy(out, p, w.itemsize)
@@ -43,18 +47,48 @@ cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh) n
     steps[1] = step
     w.loop(args, &n, steps, w.data)
 
-cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
+cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil:
     cdef char partial[FOLD_BYTES]
     cdef intp i = 0, block = fold_block(w), span = block
     if not w.blocked or n <= block:
-        fold_one(w, out, p, n, step, fresh)
+        fold_one(w, out, p, n, step, fresh, near)
         return
     while span * block < n:
         span *= block
     while i * span < n:
-        fold(w, partial + i * w.itemsize, p + i * span * step, min(span, n - i * span), step, True)
+        fold(w, partial + i * w.itemsize, p + i * span * step, min(span, n - i * span), step, True, near)
         i += 1
-    fold_one(w, out, partial, i, w.itemsize, fresh)
+    fold_one(w, out, partial, i, w.itemsize, fresh, True)
+
+cdef void fold_rows(Fold* w, char* out, intp out_step, char* p, intp row_step, intp rows, intp n, intp step,
+                    bint fresh) noexcept nogil:
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef intp i, rest = n - 1
+    if n == 1 and fresh:
+        move_items(out, out_step, p, row_step, rows, w.itemsize)
+    elif n == 1 or n == 2 and fresh:        # one operation each
+        if fresh:
+            move_items(out, out_step, p, row_step, rows, w.itemsize)
+            p += step
+        args[0] = args[2] = out
+        args[1] = p
+        steps[0] = steps[2] = out_step
+        steps[1] = row_step
+        w.loop(args, &rows, steps, w.data)
+    elif w.totals != NULL and step == w.itemsize and n <= fold_block(w):
+        w.totals(out, out_step, p, row_step, rows, n, fresh)
+    elif w.total != NULL or w.idempotent or n > fold_block(w) or not fresh:
+        for i in range(rows):
+            fold(w, out + i * out_step, p + i * row_step, n, step, fresh, False)
+    else:
+        steps[0] = steps[2] = 0
+        steps[1] = step
+        move_items(out, out_step, p, row_step, rows, w.itemsize)
+        for i in range(rows):
+            args[0] = args[2] = out + i * out_step
+            args[1] = p + i * row_step + step
+            w.loop(args, &rest, steps, w.data)
 
 cdef inline intp magnitude(intp x) noexcept nogil:
     return -x if x < 0 else x
@@ -83,7 +117,7 @@ cdef void carry_up(Fold* w, Levels* x, int level) noexcept nogil:
     """All of a level becomes one result in the next."""
     if x.filled[level + 1] == fold_block(w):
         carry_up(w, x, level + 1)
-    fold_one(w, x.room[level + 1] + x.filled[level + 1] * w.itemsize, x.room[level], x.filled[level], w.itemsize, True)
+    fold_one(w, x.room[level + 1] + x.filled[level + 1] * w.itemsize, x.room[level], x.filled[level], w.itemsize, True, True)
     x.filled[level + 1] += 1
     x.filled[level] = 0
 
@@ -97,7 +131,7 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
     for d in range(w.naxes):
         counter[d] = dims[d]
     while not w.blocked:
-        fold_one(w, out, p, dims[last], steps[last], fresh)
+        fold_one(w, out, p, dims[last], steps[last], fresh, False)
         fresh = False
         if not advance(&p, counter, dims, steps, last):
             return
@@ -122,7 +156,7 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
                 if x.filled[d]:
                     carry_up(w, &x, d)
                 d += 1
-    fold_one(w, out, x.room[d], x.filled[d], w.itemsize, fresh)
+    fold_one(w, out, x.room[d], x.filled[d], w.itemsize, fresh, True)
 
 cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps,
                       bint fresh) noexcept nogil:
@@ -206,19 +240,20 @@ cdef void reduce(Fold* w, char* p, char* initial, char* out, intp* dims, intp st
     cdef bint empty = False, across = step != 0 and magnitude(step) < magnitude(core[m - 1])
     for d in range(m):
         empty = empty or dims[d + 1] == 0
-    if initial != NULL or across:
-        for i in range(n):
-            memcpy(out + i * out_step, initial + i * initial_step if initial != NULL else p + i * step, w.itemsize)
+    if initial != NULL:
+        move_items(out, out_step, initial, initial_step, n, w.itemsize)
+    elif across:
+        move_items(out, out_step, p, step, n, w.itemsize)
     if empty or n == 0:
         return
     if across:
         fold_across(w, out, p, n, out_step, step, dims + 1, core, initial == NULL)
         return
+    if m == 1:
+        fold_rows(w, out, out_step, p, step, n, dims[1], core[0], initial == NULL)
+        return
     for i in range(n):
-        if m == 1:
-            fold(w, out + i * out_step, p + i * step, dims[1], core[0], initial == NULL)
-        else:
-            fold_axes(w, out + i * out_step, p + i * step, dims + 1, core, initial == NULL)
+        fold_axes(w, out + i * out_step, p + i * step, dims + 1, core, initial == NULL)
 
 cdef bint in_bands(Fold* w, char** args, intp* dims, intp* steps) noexcept nogil:
     """False: the reduction is none in bands. Floating point flags are added to those that are up."""

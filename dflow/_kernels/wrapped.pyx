@@ -6,11 +6,13 @@ from libc.string cimport memcpy
 from dflow._kernels.kernel cimport COPIES, DATA_FOLD, ELEMENTWISE, intp, Kernel, loop_t, PARTIAL, REDUCES, ROWS
 from dflow._kernels.dtypes cimport DOUBLE, FLOAT, is_integer, itemsizes
 from dflow._base.allocator cimport memory_zeros
-from dflow._kernels.reduce cimport Fold, total_t, reduce_loop, reduce_initial_loop
+from dflow._kernels.reduce cimport Fold, total_t, totals_t, reduce_loop, reduce_initial_loop
 from dflow._kernels.registry cimport Wrapped, kernel_new, recall, remember, ufunc_kernel, wrap
 
 cdef extern from "_kernels/c/sum.h" nogil:
     total_t best_total(int wide)
+    totals_t best_totals(int wide)
+    void totals_integer(char*, intp, const char*, intp, intp, intp, int)
 
 # ---- where a mask is true --------------------------------------------------------------------------------------
 
@@ -60,6 +62,9 @@ cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
     w.exact = is_integer(code)
     if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
         w.total = best_total(code == DOUBLE)
+        w.totals = best_totals(code == DOUBLE)
+    elif w.exact and w.itemsize == 8 and k == ufunc_kernel(np.add, (code, code, code)):
+        w.totals = <totals_t>totals_integer
     return 0
 
 cdef struct Recent:             # GIL

@@ -8,7 +8,7 @@ from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._kernels.kernel cimport COPIES, intp, item_bytes, Kernel, REDUCES
 from dflow._kernels.native cimport COMPLEX, FMAX, FMIN, is_half, judge_loop, native_t, PROVED, result_bytes, UNPROVED
 from dflow._kernels.outer_loop cimport NARROW
-from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_of, fold_one
+from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_of, fold_one, fold_rows
 from dflow._runtime.fusion_plan cimport (
     BLOCK, GroupPlan, INNER, INNER_BYTES, MAX_SLOTS, NativeRun, PART, runs_of, STACK_BYTES)
 from dflow._runtime.fusion_native cimport find_parts
@@ -18,6 +18,7 @@ from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_OPERANDS
 cdef enum:
     PROOF = 251                 # elements that a new loop is compared on: whole vectors, and a part of one
     MAX_ELEMENT = 16            # bytes
+    SHORT_ROW = 128             # elements, of which rows are summed by one call
 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
@@ -502,13 +503,19 @@ cdef void reduce_rows(GroupPlan* g, int j, char** at, intp f, intp n) noexcept n
     cdef char* out
     cdef intp step = g.steps[operand], row = f // g.row, i
     cdef bint scattered = not g.flat[operand] and not g.register[operand]
+    if g.row < SHORT_ROW and g.outer == 1 and not scattered:
+        out = begin_output(g, output, row, NULL, w.itemsize)
+        if initial != NULL:
+            move_items(out, g.strides[0][output], initial, 0, n // g.row, w.itemsize)
+        fold_rows(w, out, g.strides[0][output], p, g.row * step, n // g.row, g.row, step, initial == NULL)
+        return
     for i in range(n // g.row):
         out = begin_output(g, output, row + i, initial, w.itemsize)
         if scattered:
             gather_block(g, room, operand, w.itemsize, f + i * g.row, g.row)
-            fold_one(w, out, room, g.row, w.itemsize, initial == NULL)
+            fold_one(w, out, room, g.row, w.itemsize, initial == NULL, True)
         else:
-            fold_one(w, out, p + i * g.row * step, g.row, step, initial == NULL)
+            fold_one(w, out, p + i * g.row * step, g.row, step, initial == NULL, g.register[operand] != 0)
 
 cdef void run_tail(GroupPlan* g, char* p, intp f, intp n, intp block) noexcept nogil:
     """Reduce [f, f + n), a part of a row, which lies at p unless it is scattered in memory."""
@@ -518,7 +525,7 @@ cdef void run_tail(GroupPlan* g, char* p, intp f, intp n, intp block) noexcept n
     if not g.flat[g.tail_input] and not g.register[g.tail_input]:
         p = gather_block(g, room, g.tail_input, w.itemsize, f, n)
         step = w.itemsize
-    fold_one(w, g.partials + block * w.itemsize, p, n, step, True)
+    fold_one(w, g.partials + block * w.itemsize, p, n, step, True, g.register[g.tail_input] != 0)
     if g.by_rows and (block + 1) % g.per_row == 0:
         end_row(g, f // g.length)
     fp_collect(&g.flags[g.runs])
@@ -526,7 +533,7 @@ cdef void run_tail(GroupPlan* g, char* p, intp f, intp n, intp block) noexcept n
 cdef void end_row(GroupPlan* g, intp row) noexcept nogil:
     cdef Fold* w = g.tail
     cdef char* out = begin_output(g, g.tail_output, row, g.initial, w.itemsize)
-    fold(w, out, g.partials + row * g.per_row * w.itemsize, g.per_row, w.itemsize, g.initial == NULL)
+    fold(w, out, g.partials + row * g.per_row * w.itemsize, g.per_row, w.itemsize, g.initial == NULL, True)
 
 cdef void end_blocks(GroupPlan* g) noexcept nogil:
     cdef intp row

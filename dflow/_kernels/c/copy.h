@@ -73,4 +73,26 @@ static inline void move_items(char *to, ptrdiff_t to_step, char const *from, ptr
     }
 }
 
+#define REPEAT_ITEMS(size)                                                                 \
+    case size:                                                                             \
+        for (; n > 0; n--, from += size)                                                   \
+            for (ptrdiff_t i = 0; i < times; i++, to += size)                              \
+                memcpy(to, from, size);                                                    \
+        break;
+
+/* n items of so many bytes, each so many times. */
+static inline void repeat_items(char *to, char const *from, ptrdiff_t n, ptrdiff_t times, ptrdiff_t size) {
+    switch (size) {
+        REPEAT_ITEMS(1)
+        REPEAT_ITEMS(2)
+        REPEAT_ITEMS(4)
+        REPEAT_ITEMS(8)
+        REPEAT_ITEMS(16)
+    default:
+        for (; n > 0; n--, from += size)
+            for (ptrdiff_t i = 0; i < times; i++, to += size)
+                move_bytes(to, from, size);
+    }
+}
+
 #endif

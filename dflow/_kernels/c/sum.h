@@ -4,10 +4,13 @@
 #define DFLOW_SUMS_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include "_kernels/c/simd.h"
 
-typedef void (*total_of)(void *out, const void *p, ptrdiff_t n, int fresh);
+typedef void (*total_of)(void *out, const void *p, ptrdiff_t n, int fresh, int near);
+typedef void (*totals_of)(char *out, ptrdiff_t out_step, const char *p, ptrdiff_t step, ptrdiff_t rows, ptrdiff_t n,
+                          int fresh);
 
 #define WIDTH 16                            /* bytes of a vector that every machine has */
 #define REAL float
@@ -46,6 +49,26 @@ static inline total_of best_total(int wide)
     if (__builtin_cpu_supports("avx2")) return wide ? total_double_avx2 : total_float_avx2;
 #endif
     return wide ? total_double : total_float;
+}
+
+static inline totals_of best_totals(int wide)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) return wide ? totals_double_avx2 : totals_float_avx2;
+#endif
+    return wide ? totals_double : totals_float;
+}
+
+/* Sums of rows of integers of 8 bytes, of which no order matters. */
+static void totals_integer(char *out, ptrdiff_t out_step, const char *p, ptrdiff_t step, ptrdiff_t rows, ptrdiff_t n,
+                           int fresh)
+{
+    for (; rows > 0; rows--, out += out_step, p += step) {
+        uint64_t sum = fresh ? 0 : *(uint64_t *)out;
+        for (ptrdiff_t i = 0; i < n; i++)
+            sum += ((const uint64_t *)p)[i];
+        *(uint64_t *)out = sum;
+    }
 }
 
 #endif

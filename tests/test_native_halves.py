@@ -19,7 +19,8 @@ UNARY = {"negative": lambda np, x: -x, "absolute": lambda np, x: abs(x), "square
          "sign": lambda np, x: np.sign(x), "rint": lambda np, x: np.rint(x), "floor": lambda np, x: np.floor(x),
          "ceil": lambda np, x: np.ceil(x), "trunc": lambda np, x: np.trunc(x), "isnan": lambda np, x: np.isnan(x),
          "isinf": lambda np, x: np.isinf(x), "isfinite": lambda np, x: np.isfinite(x),
-         "signbit": lambda np, x: np.signbit(x), "not": lambda np, x: np.logical_not(x), "f4": lambda np, x: x.astype("f4"),
+         "signbit": lambda np, x: np.signbit(x), "not": lambda np, x: np.logical_not(x),
+         "f4": lambda np, x: x.astype("f4"),
          "bool": lambda np, x: x.astype(bool), "where": lambda np, x: np.where(x < 2, x, np.float16(3)),
          "clip": lambda np, x: np.clip(x, -1, 2), "f4 and back": lambda np, x: (x.astype("f4") * 1.0625).astype("f2"),
          "times a bool": lambda np, x: x * (x > 1)}
@@ -27,7 +28,8 @@ BINARY = {"add": lambda np, x, y: x + y, "subtract": lambda np, x, y: x - y, "mu
           "divide": lambda np, x, y: x / y, "maximum": lambda np, x, y: np.maximum(x, y),
           "minimum": lambda np, x, y: np.minimum(x, y), "fmax": lambda np, x, y: np.fmax(x, y),
           "fmin": lambda np, x, y: np.fmin(x, y), "copysign": lambda np, x, y: np.copysign(x, y),
-          "less": lambda np, x, y: x < y, "equal": lambda np, x, y: x == y, "both": lambda np, x, y: np.logical_and(x, y),
+          "less": lambda np, x, y: x < y, "equal": lambda np, x, y: x == y,
+          "both": lambda np, x, y: np.logical_and(x, y),
           "clip": lambda np, x, y: np.clip(x, y, y + 1)}
 
 
@@ -82,7 +84,8 @@ def test_pairs_of_halves(name, operation):
 def test_floats_are_rounded_to_the_nearest_half(name):
     """Each half, the middle between it and the next, and the floats beside these."""
     bits = ALL.astype("f4").view("u4")[numpy.isfinite(ALL)]
-    near = numpy.add.outer(bits, numpy.array([0, 1, 2 ** 32 - 1, 0x1000, 0xfff, 0x1001, 0x800], "u4")).ravel().view("f4")
+    beside = numpy.array([0, 1, 2 ** 32 - 1, 0x1000, 0xfff, 0x1001, 0x800], "u4")
+    near = numpy.add.outer(bits, beside).ravel().view("f4")
     tiny = numpy.ldexp(numpy.arange(1, 4097, dtype="f4"), -36)
     assert compare(name, lambda np, x: x.astype("f2"), near[numpy.isfinite(near)]) == {"overflow encountered in cast"}
     assert not compare(name, lambda np, x: x.astype("f2"), numpy.append(tiny, -tiny))

@@ -2,8 +2,10 @@
 
 import numpy
 import pytest
+from compare import same_bits
 
 import dflow.numpy as np
+from dflow import engine
 
 # As many elements as a block has: longer sums are added up block by block, in another order than NumPy's.
 BLOCK = {"float32": 1024, "float64": 512}
@@ -64,3 +66,42 @@ def test_long_sums_are_as_exact(dtype):
     values = numpy.random.default_rng(3).random(3_000_001).astype(dtype)
     exact = values.astype(numpy.longdouble).sum()
     assert abs(np.array(values).sum().asnumpy() - exact) <= 32 * numpy.finfo(dtype).eps * exact
+
+
+REDUCED = [(name, dtype) for name in ("add", "multiply", "maximum", "logical_or")
+           for dtype in "? i2 i8 u8 f2 f4 f8 F D".split()]
+
+
+@pytest.mark.parametrize("name, dtype", REDUCED)
+def test_short_rows(name, dtype):
+    """Several at a time, by themselves, and after an operation in a group."""
+    random = numpy.random.default_rng(5)
+    reduce, ours = getattr(numpy, name).reduce, getattr(np, name).reduce
+    for n in (1, 2, 3, 4, 7, 8, 9, 30, 127, 128):
+        for rows in (1, 3, 40, 2000 // n + 1):
+            x = (random.normal(size=(rows, n + 1)) * 10.0 ** random.integers(-3, 4, (rows, n + 1))).astype(dtype)
+            a = np.array(x)
+            parts = [lambda x, n=n: x[:, :n].copy(), lambda x: x[::2, 1:], lambda x, n=n: x[:, :n, None]]
+            if dtype in "? i2 i8 u8".split():           # of floats the order would show
+                parts += [lambda x: x[:, ::-1], lambda x: x.T.copy().T, lambda x: x[::-1, 1:]]
+            for part in parts:
+                for keywords in ({}, {"initial": 1}, {"keepdims": True}):
+                    with numpy.errstate(all="ignore"):
+                        expected = reduce(part(x), axis=1, **keywords)
+                        found = ours(part(a), axis=1, **keywords).asnumpy()
+                        late = ours(part(engine.sleep(a, 0.0001)), axis=1, **keywords).asnumpy()
+                    assert found.dtype == expected.dtype and same_bits(found, expected), (n, rows, keywords)
+                    assert same_bits(late, expected), (n, rows, keywords)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "any", "all", "argmax", "argmin"])
+@pytest.mark.parametrize("place", [None, 0, 31, 32, 4095, 4096, 9999])
+@pytest.mark.parametrize("dtype", ["?", "i4", "f2", "f8", "D"])
+def test_one_element_decides(name, place, dtype):
+    for most in (0, 1):
+        x = numpy.full(10_000, 1 - most, dtype)
+        if place is not None:
+            x[place] = most
+        for view in ("x", "x[::2]", "x[::-1]", "x.reshape(100, 100)[1:, 1:]", "x.reshape(100, 100).T", "x[:0:-3]"):
+            result, expected = (getattr(eval(view, {"x": module.array(x)}), name)() for module in (np, numpy))
+            assert result.dtype == expected.dtype and result.item() == expected.item(), view

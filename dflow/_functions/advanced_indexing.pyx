@@ -15,7 +15,8 @@ from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._runtime.graph cimport FULL, WRITE
 from dflow._array.dispatch cimport Operand, Core, fill_constant, launch, region_of_run
-from dflow._kernels.dtypes cimport Scalar, BOOL, DTYPES, HALF, INTP, NCODES, code_of, numpy_array, write_scalar, is_complex
+from dflow._kernels.dtypes cimport (
+    Scalar, BOOL, DTYPES, HALF, INTP, NCODES, code_of, numpy_array, write_scalar, is_complex)
 from dflow._kernels.native cimport note_where
 from dflow._kernels.registry cimport kernel_new, name_kernel
 from dflow._array.core cimport *, is_ours

@@ -20,6 +20,7 @@ from dflow._array.dispatch cimport (
     Operand, Core, UNTRACKED_READ, fill_access, fill_constant, launch, region_of_run)
 from dflow._array.in_caller cimport joins, run_now, run_unary
 from dflow._runtime.executor cimport inside_host_task, resume_held_back
+from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._array.core cimport (
@@ -522,23 +523,43 @@ cdef Kernel REDUCE                  # its name, in warnings, as NumPy gives it
 REDUCE.name = b"reduce"
 
 cdef enum:
-    FIRST = 4096                # elements that may decide at once, however many there are
+    FIRST = 4096                # bools that may decide at once, however many there are,
+    FEW = 32                    # and numbers
+
+cdef inline bint is_decided(Reduction* r, ndarray a) noexcept:
+    """Whether one of the first elements of a, or of its first row, is such that the others do not matter."""
+    cdef char truths[FEW]
+    cdef char* args[2]
+    cdef intp steps[2]
+    cdef Kernel* k
+    cdef intp n = a.size if a.flags & C_CONTIGUOUS else a.shape[a.ndim - 1]
+    if not a.flags & C_CONTIGUOUS and strides_of(a)[a.ndim - 1] != a.itemsize:
+        n = 1
+    if a.code == BOOL:
+        return memchr(data_of(a), r.deciding, min(n, FIRST)) != NULL
+    k = cast_kernel(a.code, BOOL)
+    n = min(n, <intp>FEW)
+    args[0], args[1] = data_of(a), truths
+    steps[0], steps[1] = a.itemsize, 1
+    k.loop(args, &n, steps, k.data)
+    return memchr(truths, r.deciding, n) != NULL
 
 cdef ndarray quick_reduce(Reduction* r, ndarray a):
     """The reduction of all elements of a, when that is cheap and can be done now; else None."""
     cdef Kernel* k
     cdef ndarray out
-    if a.size == 0 or not in_order_near(a):
+    if a.size == 0 or not is_near(a):
         return None
     k = r.plan.kernel
-    if r.deciding >= 0 and memchr(a.st.data + a.offset, r.deciding, min(a.size, FIRST)) != NULL:
+    if r.deciding >= 0 and is_decided(r, a):
         out = new_array(BOOL, 0, NULL)
         out.st.device = a.st.device
         be_element(out)
         out.st.data[0] = <char>r.deciding
         settings.inlined += 1
         return out
-    if r.plan.codes[0] != a.code or a.size * k.cost > settings.inline_cost or k.flags & (MAY_RAISE | INVALID_FAILS):
+    if (not a.flags & C_CONTIGUOUS or r.plan.codes[0] != a.code or a.size * k.cost > settings.inline_cost
+            or k.flags & (MAY_RAISE | INVALID_FAILS)):
         return None
     out = new_array(r.plan.codes[2], 0, NULL)
     out.st.device = a.st.device

@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 from dflow._kernels.kernel cimport intp, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
-from dflow._kernels.dtypes cimport DOUBLE, DTYPES, code_of, write_scalar
+from dflow._kernels.dtypes cimport DOUBLE, DTYPES, code_of, is_complex, itemsizes, write_scalar
 from dflow._array.core cimport *, is_ours
 from dflow._base.thread_state cimport recorders
 from dflow._tracing.tape cimport any_records, record
@@ -31,10 +31,10 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     cdef int axis
     for axis in range(ndim):
         total *= shape[axis]
-    if total == 0 or total * 0.3 > settings.inline_cost:
+    if total == 0 or total * itemsizes[code] * 0.04 > settings.inline_cost:
         return None
     for i, part in enumerate(parts):
-        if not in_order_here(part):
+        if not in_order_here(part) or is_complex(part.code) and not is_complex(code):       # of that NumPy warns
             return None
         if part.code != code:
             parts[i] = part = cast(part, code)

@@ -1,10 +1,11 @@
 """Sorting, and the places of extremes."""
 
 import numpy as np
+from libc.string cimport memchr
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
-from dflow._kernels.dtypes cimport INTP, code_of
+from dflow._kernels.dtypes cimport BOOL, INTP, code_of
 from dflow._kernels.sorting cimport argextreme_kernel, long_sort_kernels, sort_kernel
 from dflow._array.core cimport *, be_element
 from dflow._tracing.tape cimport record
@@ -157,10 +158,14 @@ def argmin_method(self, /, axis=None, out=None, *, keepdims=False):
     """The index of the smallest element along an axis, the first if there are more; of the flattened array without."""
     return argextreme(self, axis, False, keepdims, out)
 
+cdef enum:
+    FIRST = 4096                # bools among which the extreme may be found at once
+
 cdef object argextreme(object a, object axis, bint largest, bint keepdims, object out):
     cdef ndarray source = as_array(a), result
     cdef intp shape[MAXDIMS]
     cdef int i, k = 0, n = 0, ndim = source.ndim
+    cdef char* first
     cdef Kernel* kernel = extremes[largest][source.code]
     if kernel == NULL:
         kernel = extremes[largest][source.code] = argextreme_kernel(source.code, largest)
@@ -177,6 +182,12 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
     result = new_array(code_of_index, n, shape)
     if n == 0:
         be_element(result)
+        if source.code == BOOL and out is None and not keepdims and in_order_here(source):
+            first = <char*>memchr(data_of(source), largest, min(source.size, <intp>FIRST))
+            if first != NULL:
+                (<intp*>result.st.data)[0] = first - data_of(source)
+                settings.inlined += 1
+                return result
     if k != source.ndim - 1 or not quick_rows(kernel, source, result):
         along_axis(kernel, source, None, result, k)
     if keepdims and ndim:

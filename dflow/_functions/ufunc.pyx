@@ -480,7 +480,7 @@ cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
     if r.has_initial:
         write_scalar(identity_of(u.numpy, r.plan.codes[0]), r.plan.codes[0], <char*>&r.initial)
     fill_fold(&r.fold, r.plan.kernel, r.plan.codes[0], any_order(u, r.plan.codes[0]))
-    r.deciding = -1 if code != BOOL else DECIDING.get(u.name, -1)
+    r.deciding = DECIDING.get(u.name, -1) if code == BOOL or u.name.startswith("logical") else -1
     u.reductions[code] = r
     return r
 

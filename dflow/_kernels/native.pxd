@@ -143,7 +143,9 @@ cdef inline bint gains_alone(Kernel* k) noexcept nogil:     # whether a loop of 
     return k.operation == EXP or is_of_halves(k)
 
 cdef inline int result_bytes(Kernel* k) noexcept nogil:     # of an element that it gives
-    return 2 if is_half(k, k.nin) else 1 if gives_mask(k.operation) or not k.width else k.narrow if shortens(k.operation) else (
+    if is_half(k, k.nin):
+        return 2
+    return 1 if gives_mask(k.operation) or not k.width else k.narrow if shortens(k.operation) else (
         2 * k.width if k.numbers == COMPLEX else k.width)
 
 cdef enum:

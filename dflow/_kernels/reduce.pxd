@@ -17,7 +17,8 @@ cdef enum:
     FOLD_BYTES = 4096
 
 ctypedef void (*total_t)(void* out, const void* p, intp n, int fresh, int near) noexcept nogil
-ctypedef void (*totals_t)(char* out, intp out_step, const char* p, intp step, intp rows, intp n, int fresh) noexcept nogil
+ctypedef void (*totals_t)(char* out, intp out_step, const char* p, intp step, intp rows, intp n,
+                          int fresh) noexcept nogil
 
 cdef struct Fold:           # the data of a reduction's kernel
     loop_t loop             # of the binary ufunc
@@ -43,7 +44,7 @@ cdef inline intp group_block(Fold* w) noexcept nogil:
     return min(fold_block(w), <intp>512) if w.exact else fold_block(w)
 
 # out = out op p[0] op .. op p[n - 1]; `fresh`: out holds no value yet; `near`: p is likely to be in a cache. n > 0.
-cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil   # as one block
+cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil # as one block
 cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil
 # The same of each of `rows`, of n elements each.
 cdef void fold_rows(Fold* w, char* out, intp out_step, char* p, intp row_step, intp rows, intp n, intp step,

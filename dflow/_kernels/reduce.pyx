@@ -117,7 +117,8 @@ cdef void carry_up(Fold* w, Levels* x, int level) noexcept nogil:
     """All of a level becomes one result in the next."""
     if x.filled[level + 1] == fold_block(w):
         carry_up(w, x, level + 1)
-    fold_one(w, x.room[level + 1] + x.filled[level + 1] * w.itemsize, x.room[level], x.filled[level], w.itemsize, True, True)
+    fold_one(w, x.room[level + 1] + x.filled[level + 1] * w.itemsize, x.room[level], x.filled[level], w.itemsize, True,
+             True)
     x.filled[level + 1] += 1
     x.filled[level] = 0
 

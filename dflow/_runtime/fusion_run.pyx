@@ -293,7 +293,7 @@ cdef Kernel* writer_of(GroupPlan* g, NativeRun* r, int operand) noexcept nogil:
     return NULL
 
 cdef bint same_values(const char* a, const char* b, intp n, int size) noexcept nogil:
-    """Bit by bit, but for the bits of NaNs, which nobody promises. n: bytes; size: of a number, 1: which is no float."""
+    """Bit by bit, but for the bits of NaNs, which nobody promises. n: bytes; size: of a number; 1: of what is none."""
     cdef uint64_t x, y, least = <uint64_t>0x7ff << 52 if size == 8 else 0xff << 23 if size == 4 else 0x1f << 10
     cdef uint64_t signless = <uint64_t>-1 >> (65 - 8 * size)
     cdef intp i = 0

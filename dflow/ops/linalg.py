@@ -18,6 +18,7 @@ from dflow._functions.placement import follow
 from dflow._functions.ufunc import ufunc, wrap_ufunc
 from dflow._kernels import blas_library as _blas_library
 from dflow._kernels import qr as _qr
+from dflow._tracing.tape import is_recording
 from dflow.ops import fallback, linear, selection
 from dflow.ops.defaults import is_np_array
 from dflow.ops.einsum import einsum
@@ -345,9 +346,12 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 def _square_sum(x, axis=None, keepdims=False):
     """The sum of |x| ** 2."""
+    plain = axis is None and x.ndim == 1
     if x.dtype.kind == "c":
-        return add_reduce(x.real ** 2 + x.imag ** 2, axis, None, None, keepdims)
-    if axis is None and x.ndim == 1:
+        if not plain or not x.flags["C_CONTIGUOUS"] or is_recording():
+            return add_reduce(x.real ** 2 + x.imag ** 2, axis, None, None, keepdims)
+        x = x.view(x.dtype.char.lower())
+    if plain:
         return x @ x
     return add_reduce(x * x, axis, None, None, keepdims)
 

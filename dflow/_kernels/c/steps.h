@@ -56,8 +56,8 @@ static inline const char *step_name(int op) {
 
 /* STEP_LOAD_NARROW: elements of fewer bytes than the loop's become such: b is how many, and 16 times this. Floats come
  * from 4 bytes, to 8; integers that become floats, too. To pairs:
- * floats, of as many bytes as the loop's, with 0 beside each. Halves: floats of 2 bytes, to 4; these may be spread, too,
- * and loaded one by one. */
+ * floats, of as many bytes as the loop's, with 0 beside each. Halves: floats of 2 bytes, to 4; these may be spread,
+ * too, and loaded one by one. */
 enum { NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, NARROW_TO_FLOATS, NARROW_TO_PAIRS, NARROW_HALVES,
        LOAD_HALVES = 2 + 16 * NARROW_HALVES };
 

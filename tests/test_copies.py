@@ -1,0 +1,68 @@
+"""Joins, repeats and fills of what is small, which have ways of their own: NumPy's results, types and warnings."""
+
+import numpy
+import pytest
+from compare import assert_same
+from engines import told_texts
+
+import dflow.numpy as np
+
+pytestmark = pytest.mark.core
+
+TYPES = "? i1 u1 i2 u4 i8 u8 f2 f4 f8 F D".split()
+LISTS = ([1], [True, False], [1.5, 2], (3,), [], [2 ** 40], [-1], 7)
+
+
+def joined(module, parts, keywords):
+    return numpy.asarray(module.concatenate(parts, **keywords))
+
+
+def drawn(random, dtype, shape):
+    return (random.normal(size=shape) * 100).astype("f8").astype(dtype)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_joins_of_mixed_types_and_lists(seed):
+    random = numpy.random.default_rng(seed)
+    for _ in range(20):
+        n = int(10 ** random.uniform(0, 3.8))
+        with numpy.errstate(all="ignore"):
+            parts = [drawn(random, random.choice(TYPES), n)[::random.choice([1, 1, 1, 2, -1])] if random.random() < 0.7
+                     else LISTS[random.integers(len(LISTS) - 1)] for _ in range(random.integers(1, 5))]
+        keywords = [{}, {"axis": None}, {"dtype": "f8"}, {"casting": "no"}, {"casting": "unsafe", "dtype": "i2"}][
+            random.integers(5)]
+        outcome = []
+        for module in numpy, np:
+            ours = [module.array(x) if isinstance(x, numpy.ndarray) else x for x in parts]
+            outcome.append(told_texts(joined, module, ours, keywords))
+        if isinstance(outcome[0][0], Exception):
+            assert type(outcome[1][0]) is type(outcome[0][0]), (parts, keywords)
+        else:
+            assert_same(outcome[1][0], outcome[0][0])
+            assert outcome[1][1] == outcome[0][1], (parts, keywords)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_repeats(dtype):
+    random = numpy.random.default_rng(1)
+    for shape in ((7,), (465,), (3, 5), (2, 3, 4)):
+        with numpy.errstate(all="ignore"):
+            x = drawn(random, dtype, shape)
+        for times in (0, 1, 2, 5):
+            for axis in (None, *range(len(shape))):
+                assert_same(np.repeat(np.array(x), times, axis), numpy.repeat(x, times, axis))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("view", ["[::-1]", "[::-3]", "[:, ::-1]", "[::-1, ::-2]", "[2:9:-1]", "[::-1, 3]",
+                                  "[1:-1][::-1]"])
+def test_fills_of_reversed_views(dtype, view):
+    for shape in ((4, 5), (60, 70)):
+        found = {}
+        for module in numpy, np:
+            x = module.zeros(shape, dtype)
+            exec(f"x{view}[...] = 1\nx{view}.fill(1)\ny = x.copy()\ny{view} = 3\n"
+                 f"x{view} {'|=' if dtype == '?' else '+='} y{view}", scope := {"x": x})
+            found[module] = numpy.asarray(x), numpy.asarray(scope["y"])
+        for ours, theirs in zip(found[np], found[numpy]):
+            assert_same(ours, theirs)

@@ -13,8 +13,12 @@ TYPES = "? i1 u1 i2 u4 i8 u8 f2 f4 f8 F D".split()
 LISTS = ([1], [True, False], [1.5, 2], (3,), [], [2 ** 40], [-1], 7)
 
 
-def joined(module, parts, keywords):
-    return numpy.asarray(module.concatenate(parts, **keywords))
+def joined(function, parts, keywords):
+    return numpy.asarray(function(parts, **keywords))
+
+
+def filled(module, dtype, value):
+    return numpy.asarray(module.full_like(module.ones(3, dtype), value))
 
 
 def drawn(random, dtype, shape):
@@ -34,12 +38,36 @@ def test_joins_of_mixed_types_and_lists(seed):
         outcome = []
         for module in numpy, np:
             ours = [module.array(x) if isinstance(x, numpy.ndarray) else x for x in parts]
-            outcome.append(told_texts(joined, module, ours, keywords))
+            outcome.append(told_texts(joined, module.concatenate, ours, keywords))
         if isinstance(outcome[0][0], Exception):
             assert type(outcome[1][0]) is type(outcome[0][0]), (parts, keywords)
         else:
             assert_same(outcome[1][0], outcome[0][0])
             assert outcome[1][1] == outcome[0][1], (parts, keywords)
+
+
+@pytest.mark.parametrize("function", ["stack", "vstack", "hstack", "array"])
+def test_stacks_of_mixed_types(function):
+    random = numpy.random.default_rng(2)
+    for _ in range(200):
+        n = int(10 ** random.uniform(0, 3.8))
+        with numpy.errstate(all="ignore"):
+            parts = [drawn(random, random.choice(TYPES), n) for _ in range(random.integers(1, 5))]
+        outcome = [told_texts(joined, getattr(module, function), [module.array(x) for x in parts], {})
+                   for module in (numpy, np)]
+        assert_same(outcome[1][0], outcome[0][0])
+        assert outcome[1][1] == outcome[0][1]
+
+
+@pytest.mark.parametrize("value", [0, 1, 2, -1, 2 ** 63, True, 0.5, 1j, numpy.float32(2)])
+def test_full_arrays(value):
+    for dtype in TYPES:
+        outcome = [told_texts(filled, module, dtype, value) for module in (numpy, np)]
+        if isinstance(outcome[0][0], Exception):
+            assert type(outcome[1][0]) is type(outcome[0][0]), dtype
+        else:
+            assert_same(outcome[1][0], outcome[0][0])
+        assert outcome[1][1] == outcome[0][1], dtype
 
 
 @pytest.mark.parametrize("dtype", TYPES)

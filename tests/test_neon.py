@@ -13,7 +13,7 @@ STEPS = native.step_numbers()
 NAMES = {number: name for name, number in STEPS.items()}
 PAIRED, HALVED = 32, 16
 VECTORS = 22
-REFUSED = {"exp", "halve_to_ints"}
+REFUSED = {"exp", "round", "halve_to_ints"}
 THREE = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "max": "fmax", "min": "fmin", "fmax": "fmaxnm",
          "fmin": "fminnm", "eq": "fcmeq", "ne": "fcmeq", "int_add": "add", "int_sub": "sub", "int_mul": "mul",
          "int_max": "smax", "int_min": "smin", "int_lt": "cmgt", "int_le": "cmge", "int_eq": "cmeq", "int_ne": "cmeq"}

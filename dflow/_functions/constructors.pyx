@@ -398,9 +398,8 @@ cdef object type_of(object x):
 
 cdef ndarray filled(ndarray a, object value):
     """a, full of a value that is cast: only a Python integer must fit."""
-    if type(value) is int and a.code == BOOL:
-        value = value != 0
-    if type(value) is int or type(value) is bool or type(value) is float and not is_integer(a.code):
+    if type(value) is int and (a.code != BOOL or value == 0 or value == 1) or type(value) is bool or (
+            type(value) is float and not is_integer(a.code)):
         fill_with(a, value)
     else:
         cast_into(a, numbers_for(value, DTYPES[a.code]))

@@ -187,7 +187,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
         memcpy(shape, first.shape, k * sizeof(intp))
         shape[k] = len(parts)
         memcpy(shape + k + 1, first.shape + k, (first.ndim - k) * sizeof(intp))
-        result = quick_join(parts, k, first.code, first.ndim + 1, shape)
+        result = quick_join(parts, k, joined_code(parts, None, None, casting), first.ndim + 1, shape)
         if result is not None:
             return result
     index = (slice(None),) * k + (None,)

@@ -22,6 +22,7 @@ from dflow.ops.table import op
 LETTERS = map(chr, (*range(97, 123), *range(65, 91)))    # a to Z; the module `string` compiles patterns at its import
 INNER = frozenset(f"{k},{k}{arrow}" for k in LETTERS for arrow in ("", "->"))  # products of two vectors
 FEW = 256               # elements of an operand: NumPy's loop over all labels is quicker on fewer
+SHORT = 32              # elements of a vector whose product takes less than a call of BLAS
 _c_einsum = bare(numpy.einsum).__globals__["c_einsum"]      # what numpy.einsum is without `optimize`
 
 EINSUMS = (
@@ -76,7 +77,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
         right, left = arrays.pop(j), arrays.pop(i)
         left = left if prepare_left is None else _prepared(left, prepare_left)
         right = right if prepare_right is None else _prepared(right, prepare_right)
-        product = left @ right if sums else multiply(left, right)
+        product = _products(left, right) if sums else multiply(left, right)
         arrays.append(product if shape is None else product.reshape(shape))
     result = arrays[0] if last is None else _prepared(arrays[0], last)
     if out is None:
@@ -84,6 +85,14 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
     _check_output(result, out, casting, count)
     out[...] = result
     return out
+
+
+def _products(left, right):
+    """left @ right; of many short vectors as sums of rows, which take less than a call for each."""
+    n = left.shape[-1]
+    if left.ndim == 3 and left.shape[1] == right.shape[2] == 1 and n <= SHORT and left.dtype.char in "fdFD":
+        return add_reduce(multiply(left.reshape(-1, n), right.reshape(-1, n)), -1)
+    return left @ right
 
 
 @functools.lru_cache(1000)

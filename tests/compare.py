@@ -1,5 +1,7 @@
 """Comparing dflow's results with NumPy's: same value bit for bit, or same error."""
 
+import warnings
+
 import numpy
 
 
@@ -27,6 +29,27 @@ def assert_same(actual, expected):
     assert type(actual) is numpy.ndarray
     assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
     assert same_bits(actual, expected), f"dflow: {actual!r}\nNumPy: {expected!r}"
+
+
+def given(f, *args):
+    """What it gives and warns of, or the type of its error."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            result = f(*args)
+        except Exception as error:
+            return type(error), None
+    return numpy.asarray(result), sorted({str(w.message) for w in told})
+
+
+def assert_as_given(ours, theirs, text):
+    (x, heard), (y, told) = ours, theirs
+    if isinstance(y, type) or isinstance(x, type):
+        assert x is y, (text, x, y)
+        return
+    assert x.dtype == y.dtype and x.shape == y.shape, (text, x, y)
+    assert same_bits(x, y) if y.dtype != object else repr(x) == repr(y), (text, x, y)
+    assert heard == told, (text, heard, told)
 
 
 def same_bits(a, b):

@@ -4,7 +4,6 @@ import contextlib
 import os
 import threading
 import time
-import warnings
 
 import dflow
 import dflow.numpy as np
@@ -158,15 +157,3 @@ def ran_native(function):
         if i >= 2 and found:
             break
     return found, result
-
-
-def told_texts(function, *args):
-    """What it gives, or raises, and the texts of its warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            result = function(*args)
-        except Exception as error:
-            result = error
-        dflow.waitall()
-    return result, {str(w.message) for w in caught}

@@ -2,8 +2,7 @@
 
 import numpy
 import pytest
-from compare import assert_same
-from engines import told_texts
+from compare import assert_as_given, assert_same, given
 
 import dflow.numpy as np
 
@@ -35,15 +34,9 @@ def test_joins_of_mixed_types_and_lists(seed):
                      else LISTS[random.integers(len(LISTS) - 1)] for _ in range(random.integers(1, 5))]
         keywords = [{}, {"axis": None}, {"dtype": "f8"}, {"casting": "no"}, {"casting": "unsafe", "dtype": "i2"}][
             random.integers(5)]
-        outcome = []
-        for module in numpy, np:
-            ours = [module.array(x) if isinstance(x, numpy.ndarray) else x for x in parts]
-            outcome.append(told_texts(joined, module.concatenate, ours, keywords))
-        if isinstance(outcome[0][0], Exception):
-            assert type(outcome[1][0]) is type(outcome[0][0]), (parts, keywords)
-        else:
-            assert_same(outcome[1][0], outcome[0][0])
-            assert outcome[1][1] == outcome[0][1], (parts, keywords)
+        theirs, ours = (given(joined, module.concatenate, [module.array(x) if isinstance(x, numpy.ndarray) else x
+                                                           for x in parts], keywords) for module in (numpy, np))
+        assert_as_given(ours, theirs, (parts, keywords))
 
 
 @pytest.mark.parametrize("function", ["stack", "vstack", "hstack", "array"])
@@ -53,21 +46,15 @@ def test_stacks_of_mixed_types(function):
         n = int(10 ** random.uniform(0, 3.8))
         with numpy.errstate(all="ignore"):
             parts = [drawn(random, random.choice(TYPES), n) for _ in range(random.integers(1, 5))]
-        outcome = [told_texts(joined, getattr(module, function), [module.array(x) for x in parts], {})
-                   for module in (numpy, np)]
-        assert_same(outcome[1][0], outcome[0][0])
-        assert outcome[1][1] == outcome[0][1]
+        theirs, ours = (given(joined, getattr(module, function), [module.array(x) for x in parts], {})
+                        for module in (numpy, np))
+        assert_as_given(ours, theirs, parts)
 
 
 @pytest.mark.parametrize("value", [0, 1, 2, -1, 2 ** 63, True, 0.5, 1j, numpy.float32(2)])
 def test_full_arrays(value):
     for dtype in TYPES:
-        outcome = [told_texts(filled, module, dtype, value) for module in (numpy, np)]
-        if isinstance(outcome[0][0], Exception):
-            assert type(outcome[1][0]) is type(outcome[0][0]), dtype
-        else:
-            assert_same(outcome[1][0], outcome[0][0])
-        assert outcome[1][1] == outcome[0][1], dtype
+        assert_as_given(given(filled, np, dtype, value), given(filled, numpy, dtype, value), dtype)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -1,10 +1,8 @@
 """Lists and tuples of Python's numbers: as arrays, as operands, and stored; with NumPy's types, bits and errors."""
 
-import warnings
-
 import numpy
 import pytest
-from compare import same_bits
+from compare import assert_as_given, given, same_bits
 
 import dflow.numpy as np
 
@@ -34,27 +32,6 @@ def drawn(random, shape, pool, ragged=0.0):
                 else [pool[random.integers(len(pool))] for _ in range(n)])
 
 
-def given(f, *args):
-    """What it gives and warns of, or the type of its error."""
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        try:
-            result = f(*args)
-        except Exception as error:
-            return type(error), None
-    return numpy.asarray(result), sorted({str(w.message) for w in told})
-
-
-def check(ours, theirs, text):
-    (x, heard), (y, told) = ours, theirs
-    if isinstance(y, type) or isinstance(x, type):
-        assert x is y, (text, x, y)
-        return
-    assert x.dtype == y.dtype and x.shape == y.shape, (text, x, y)
-    assert same_bits(x, y) if y.dtype != object else repr(x) == repr(y), (text, x, y)
-    assert heard == told, (text, heard, told)
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_as_arrays(seed):
     random = numpy.random.default_rng(seed)
@@ -63,7 +40,7 @@ def test_as_arrays(seed):
                       for _ in range(random.choice([1, 1, 1, 2, 2, 3])))
         x = drawn(random, shape, numbers(random), random.choice([0, 0, 0.02]))
         dtype = DTYPES[random.integers(len(DTYPES))] if random.random() < 0.6 else None
-        check(given(np.array, x, dtype), given(numpy.array, x, dtype), (x, dtype))
+        assert_as_given(given(np.array, x, dtype), given(numpy.array, x, dtype), (x, dtype))
 
 
 PROGRAMS = [
@@ -102,7 +79,7 @@ def test_as_operands(seed):
         start = random.integers(0, 5, n).astype(dtype)
         with numpy.errstate(all="ignore"), np.errstate(all="ignore"):
             ours, theirs = given(ran, np, text, start, lists), given(ran, numpy, text, start, lists)
-        check(ours, theirs, (text, dtype, lists))
+        assert_as_given(ours, theirs, (text, dtype, lists))
 
 
 def test_a_list_that_is_long():

@@ -107,9 +107,9 @@ def in_threads(*functions):
         raise errors[0]
 
 
-def poll(ready):
+def poll(ready, seconds=HANG / 4):
     """Whether ready() comes true by itself, in time."""
-    until = time.monotonic() + HANG / 4
+    until = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > until:
             return False

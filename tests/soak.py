@@ -30,7 +30,7 @@ import numpy
 
 sys.path.append(str(Path(__file__).resolve().parent))      # as pytest does
 import programs  # noqa: E402
-from engines import HANG, configured  # noqa: E402
+from engines import HANG, configured, poll  # noqa: E402
 from test_oracle import CONFIGURATIONS, run  # noqa: E402
 
 import dflow  # noqa: E402
@@ -73,21 +73,19 @@ class Sample:
                 f"{self.rate:6.0f} programs/s  {self.setting}")
 
 
-def threads():
-    """How many there are, once those that are about to leave have left."""
-    counts = [len(os.listdir("/proc/self/task"))]
-    while len(counts) < 3 or len({*counts[-3:]}) > 1:
-        time.sleep(0.02)
-        counts.append(len(os.listdir("/proc/self/task")))
-    return counts[-1]
+def threads(usual=0):
+    """How many there are, once those that are about to leave have left: at least until there are no more than usual, if
+    that comes to be, for on a machine with other work a worker that was asked to leave may not run for a while."""
+    poll(lambda: len(os.listdir("/proc/self/task")) <= usual, HANG / 4 if usual else 0.1)
+    return len(os.listdir("/proc/self/task"))
 
 
-def sample(seconds, setting, rate):
+def sample(seconds, setting, rate, usual_threads=0):
     gc.collect()
     live = _engine.live()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return Sample(seconds, setting, rate, pages * os.sysconf("SC_PAGE_SIZE") / MB, len(os.listdir("/proc/self/fd")),
-                  threads(), live["storages"], live["tasks"], live["bytes"])
+                  threads(usual_threads), live["storages"], live["tasks"], live["bytes"])
 
 
 def thirds(samples):
@@ -317,7 +315,8 @@ class Soak:
             _engine.set_delays(0, 0)
         self.settle()
         seconds = time.monotonic() - begin
-        self.samples.append(sample(time.monotonic() - self.start, name, self.done / seconds))
+        most = max((s.threads for s in self.samples), default=0)
+        self.samples.append(sample(time.monotonic() - self.start, name, self.done / seconds, most))
 
     def settle(self):
         """Nothing is pending, no error is left that nobody saw, and the threads are there that are needed for work."""

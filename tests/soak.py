@@ -8,6 +8,9 @@ the main thread's waits are interrupted, and the number of workers and the budge
 is pending, a line says what the process holds. The end is a verdict: every result right, nothing held for longer than
 it should be, memory flat, the last rounds as fast as the first. It exits with 1 if there is something to complain of.
 
+`--quick` takes some seconds, and leaves out of the verdict what takes minutes to tell. Each soak is to be a process of
+its own: other libraries start threads when it pleases them.
+
 `--seed` repeats the choices, not their timing; `--without fork,interrupt` leaves out what a find does not need.
 """
 
@@ -223,7 +226,7 @@ def interrupted(x, choose, wait):
     try:
         signal.setitimer(signal.ITIMER_REAL, choose.uniform(1e-4, 0.03))
         wait()
-        time.sleep(HANG / 10)               # until the signal, if it has not come yet
+        poll(lambda: False, HANG / 10)      # until the signal, if it has not come yet; another thread may be given it
         raise AssertionError("an interrupt was lost")
     except Interrupted:
         pass
@@ -349,6 +352,17 @@ class Soak:
             signal.signal(signal.SIGALRM, before)
 
 
+def quick(seed, without):
+    """Some rounds. An OpenBLAS's threads, which end before a fork, start again with its next product: both have them
+    before the first look; and the workers of pools, which stay."""
+    x = np.ones((400, 400))
+    (x @ x).wait_to_read()
+    numpy.matmul(x.asnumpy(), x.asnumpy())
+    soak = Soak(seed, without, pool=20)
+    soak.run(0.2, 0.3, 1, ahead=("pools-queued", "pools-held-delays"))
+    return soak
+
+
 def _interrupted(number, frame):
     raise Interrupted
 
@@ -359,12 +373,17 @@ def main():
     parser.add_argument("--seconds", type=float, default=3, help="of a round")
     parser.add_argument("--seed", type=int, default=int(time.strftime("%Y%m%d")))
     parser.add_argument("--without", default="", help=", ".join(a.__name__ for a in (*ACTIVITIES, *DISTURBANCES)))
+    parser.add_argument("--quick", action="store_true", help="some seconds")
     parser.add_argument("--every", type=float, default=30, help="seconds between the lines that are printed")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
-    soak = Soak(arguments.seed, frozenset(arguments.without.split(",")))
-    soak.run(arguments.minutes, arguments.seconds, arguments.every)
-    lines = verdict(soak.samples, soak.finds)
+    without = frozenset(arguments.without.split(","))
+    if arguments.quick:
+        soak = quick(arguments.seed, without)
+    else:
+        soak = Soak(arguments.seed, without)
+        soak.run(arguments.minutes, arguments.seconds, arguments.every)
+    lines = verdict(soak.samples, soak.finds, timed=not arguments.quick)
     print(soak.samples[-1])
     print(f"{len(soak.samples)} rounds; memory {growth(soak.samples):+.2f} MB a minute (at most {GROWTH}); "
           f"the last third {speed(soak.samples):.2f} times as fast as the first (at least {SLOWER})")

@@ -100,9 +100,11 @@ class Source:
         child = int(self.socket.recv(20))
         hangs = not select.select([self.socket], [], [], LIMIT)[0]
         if hangs:
-            os.kill(child, signal.SIGABRT)
-            if not select.select([self.socket], [], [], 2)[0]:
-                os.kill(child, signal.SIGKILL)
+            for sign in signal.SIGABRT, signal.SIGKILL:
+                with contextlib.suppress(ProcessLookupError):       # it has just ended
+                    os.kill(child, sign)
+                if select.select([self.socket], [], [], 2)[0]:
+                    break
         status = int(self.socket.recv(20))
         return None if hangs else status
 

@@ -263,6 +263,46 @@ def test_addresses_have_registers_and_go_on_from_row_to_row(name):
 
 
 @pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
+def test_the_steps_of_copies_take_turns(name):
+    import capstone
+
+    wide = name == "AVX-512"
+    v, lanes, size = ("zmm{}", 8, 64) if wide else ("ymm{}", 4, 32)
+    steps = [(STEPS["copies"], 3, 2, 4), (LOAD, 2, 3, 0), (PUT_OFF, 2, 1, 0), (STEPS["add"], 3, 2, 0),
+             (LOAD_NARROW, 4, 7, 0x04), (TAKE_BACK, 2, 1, 0), (STEPS["mul"], 5, 4, 1), (STORE, 5, 6, 0)]
+    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    found = [re.sub(r"[a-z]+ ptr", "ptr", f"{i.mnemonic} {i.op_str}".strip())
+             for i in decoder.disasm(native.assembled(steps, 8, name), 0)]
+    def turn(line):
+        return [line(v.format(2 + 4 * k), v.format(3 + 4 * k), v.format(4 + 4 * k), v.format(5 + 4 * k), k)
+                for k in range(3)]
+    def ahead(k):
+        return f" + {k * size:#x}" if k else ""
+    expected = [*turn(lambda a, b, c, d, k: f"vmovupd {a}, ptr [rbx + rcx*8{ahead(k)}]"),
+                *turn(lambda a, b, c, d, k: f"vmovupd ptr [rsp + {size + k * 2 * size:#x}], {a}"),
+                *turn(lambda a, b, c, d, k: f"vaddpd {b}, {a}, {v.format(0)}")]
+    for k in range(3):
+        narrow = ["mov rax, ptr [rdi + 0x38]", f"vcvtps2pd {v.format(4 + 4 * k)}, ptr [rax + rcx*4]"]
+        number = f"{k * lanes:#x}" if k * lanes > 9 else k * lanes
+        expected += [f"add rcx, {number}", *narrow, f"sub rcx, {number}"] if k else narrow
+    expected += [*turn(lambda a, b, c, d, k: f"vmovupd {a}, ptr [rsp + {size + k * 2 * size:#x}]"),
+                 *turn(lambda a, b, c, d, k: f"vmulpd {d}, {c}, {v.format(1)}"),
+                 *turn(lambda a, b, c, d, k: f"vmovupd ptr [rbp + rcx*8{ahead(k)}], {d}")]
+    at = found.index(expected[0])
+    assert found[at:at + len(expected)] == expected
+    assert found[at + len(expected):][:2] == [f"add rcx, {3 * lanes:#x}", f"sub rsi, {3 * lanes:#x}"]
+    assert f"sub rsp, {2 * 3 * size:#x}" in found
+
+
+def test_copies_that_are_too_long_are_none():
+    steps = [(LOAD, 2, 0, 0), *[(STEPS["max"], 2, 2, 0)] * 800, (STORE, 2, 1, 0)]
+    alone = native.assembled(steps, 8, "AVX-512")
+    assert alone and native.assembled([(STEPS["copies"], 4, 2, 2), *steps], 8, "AVX-512") == alone
+    assert native.assembled([(STEPS["copies"], 2, 2, 2), *steps[-9:]], 8, "AVX-512") != (
+        native.assembled(steps[-9:], 8, "AVX-512"))
+
+
+@pytest.mark.parametrize("name", ["AVX2", "AVX-512"])
 @pytest.mark.parametrize("size", [4, 8])
 def test_the_bytes_of_numbers_that_become_complex(name, size):
     import capstone

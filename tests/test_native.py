@@ -612,6 +612,67 @@ def test_long_groups(seed):
         assert after["native"] > before["native"] and after["groups"] - before["groups"] < members / 4
 
 
+CHAINS = {
+    "f": ("{0} * 0.5 + {1}", "{1} - {0} / 3", "np.maximum({0}, {1}) - 1", "np.where({0} > {1}, {0}, {1} * 0.25)",
+          "np.sqrt(abs({0})) + y", "({0} - y) * 0.75", "abs({0}) - {m}", "np.fmin({0}, {1}) * 1.5", "np.sign({0}) + {1}",
+          "({0} + b) * 0.5", "{0} + n"),
+    "i": ("{0} * 3 + {1}", "{1} - {0}", "np.maximum({0}, {1}) - 1", "np.where({0} > {1}, {0}, {1} >> 2)", "({0} ^ y) & 255",
+          "abs({0}) << 1", "~{0} | {1}", "{0} * {m}", "({0} + y) >> 1", "np.clip({0}, -50, 1000) + {1}", "{0} + n"),
+    "c": ("{0} * 0.5 + {1}", "{0} * {1} - y", "{1} - {0}", "np.conjugate({0}) + b", "-{0} + y", "({0} - 1j) * 0.25")}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "c16", "c8"])
+@pytest.mark.parametrize("seed", range(8))
+def test_long_chains(seed, dtype):
+    """Each member waits for the last ones: a turn of their loop is several vectors. What they compute again is there."""
+    random = numpy.random.default_rng(seed)
+    n = int(2 ** random.uniform(8, 14))
+    sources = {"x": dtype, "y": dtype, "b": dtype, "m": "?",
+               "n": {"f8": "f4", "i8": "i2", "i4": "i1", "f4": "f4"}.get(dtype, dtype)}
+    arrays = {name: values(random, (n,), dtype, 0.02 if dtype[0] != "c" else 0) for name, dtype in sources.items()}
+    arrays["b"] = arrays["b"][0]
+    forms = [str(form) for form in random.choice(CHAINS[dtype[0]], 3)]      # few, so that they need few vectors
+    lines, names = ["v = x + y", "w = x - y"], ["v", "w"]
+    for _ in range(int(random.integers(25, 140))):
+        text = forms[random.integers(3)].format(*random.permutation(names), m="m")
+        lines.append(f"{names[random.integers(2)]} = {text}")
+    lines.append("v = v + w")
+
+    def result(np, waits=lambda x: x):
+        given = {name: np.array(x) for name, x in arrays.items()} | {"np": np}
+        given["x"] = waits(given["x"])
+        exec(compile("\n".join(lines), "<program>", "exec"), given)
+        return given["v"]
+
+    with numpy.errstate(all="ignore"):
+        expected = result(numpy)
+    with written_for(SETS[seed % len(SETS)]), configured(limit=0, workers=2, bulk=512), numpy.errstate(all="ignore"):
+        before, broken = engine.statistics()["native"], native.broken()
+        for _ in range(3):
+            assert same_bits(result(np, lambda x: engine.sleep(x, 0.02)).asnumpy(), expected), "\n".join(lines)
+        dflow.waitall()
+        assert engine.statistics()["native"] > before and native.broken() == broken
+
+
+def test_equal_operations_are_one():
+    """The code of a loop is as long as what differs."""
+    x = np.arange(5000.0)
+
+    def length(text):
+        before = native.config()["bytes"]
+        with configured(limit=0, bulk=64):
+            for _ in range(2):
+                given = {"x": pending(x), "np": np}
+                exec(compile(text, "<program>", "exec"), given)
+                assert given["r"].asnumpy()[7] == eval(text[4:], {"x": 7.0, "np": numpy})
+        return native.config()["bytes"] - before
+
+    thrice = length("r = " + " + ".join(["np.sqrt(x / 3 + 1.5)"] * 3))
+    once = length("r = np.sqrt(x / 3 + 1.5) + x + x")
+    others = length("r = np.sqrt(x / 3 + 1.5) + np.sqrt(x / 5 + 1.25) + np.sqrt(x / 7 + 0.5)")
+    assert 0 < thrice <= once + 64 < others
+
+
 def test_warnings_of_a_long_group_name_their_operations():
     """It runs again in parts, and the members of a part that raises flags one by one."""
     lines = ["y = x + 1"]

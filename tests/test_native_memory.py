@@ -114,6 +114,16 @@ def fill(random, x):
         x[:] = random.integers(limits.min, limits.max, x.size, x.dtype, endpoint=True) >> shift
 
 
+def with_copies(steps, copies):
+    """The same, so many vectors a turn: those that are the same for all elements come first."""
+    fixed = list(dict.fromkeys(to for op, to, *_ in steps if op in (STEPS["spread"], STEPS["literal"])))
+    vectors = {to for _, to, *_ in steps} | {v for op, _, a, b in steps if op >= STEPS["add"] for v in (a, b)}
+    others = sorted(vectors - {*fixed})
+    place = {v: i for i, v in enumerate(fixed + others)}
+    moved = [(op, place[to], *((place[a], place[b]) if op >= STEPS["add"] else (a, b))) for op, to, a, b in steps]
+    return [step("copies", copies, len(fixed), len(others)), *moved]
+
+
 @pytest.mark.parametrize("name", ["AVX2", "AVX-512", "NEON"])
 @pytest.mark.parametrize("size", [4, 8])
 @pytest.mark.parametrize("at_end", [True, False])
@@ -122,7 +132,9 @@ def test_loops_stay_within_their_operands(name, size, at_end, pages):
     if not native.run_assembled([step("load"), step("store", 0, 1)], size, name, [0, 0], 0):
         pytest.skip(f"this processor has no {name}")
     for what, steps, itemsize, types, ones, function in cases(name, size):
-        for n, rows in [(n, rows) for n in range(1, 2 * 64 // size + 2) for rows in (1, 3)]:
+        lengths = range(1, 2 * 64 // size + 2)
+        copied = [(int(n), 3, copies) for copies in (2, 3, 4) for n in random.integers(1, 5 * 64 // size + 1, 8)]
+        for n, rows, copies in [(n, rows, 1) for n in lengths for rows in (1, 3)] + copied:
             arrays = [page.array(1 if i in ones else rows * n, dtype, at_end)
                       for i, (page, dtype) in enumerate(zip(pages, types))]
             *inputs, output = arrays
@@ -132,8 +144,9 @@ def test_loops_stay_within_their_operands(name, size, at_end, pages):
                 given = numpy.empty(rows * n, output.dtype)
                 given[...] = numpy.asarray(function(*inputs)).astype(given.dtype)
             apart = [0 if i in ones else n * x.itemsize for i, x in enumerate(arrays)]
-            assert native.run_assembled(steps, itemsize, name, [x.ctypes.data for x in arrays], n, rows, apart)
-            assert same_bits(output, given), (what, n, rows)
+            written = steps if copies == 1 else with_copies(steps, copies)
+            assert native.run_assembled(written, itemsize, name, [x.ctypes.data for x in arrays], n, rows, apart)
+            assert same_bits(output, given), (what, n, rows, copies)
             begin = output.ctypes.data - pages[len(arrays) - 1].start - mmap.PAGESIZE
             page = ctypes.string_at(pages[len(arrays) - 1].start + mmap.PAGESIZE, mmap.PAGESIZE)
             assert set(page[:begin] + page[begin + output.nbytes:]) == {0xa5}, (what, n)

@@ -21,6 +21,9 @@ cdef enum:
     GATHER_COST = 40            # and of a row that is brought together
     NOTHING = -1
     BUCKETS = 32                # of constants, by their values
+    EQUALS = 512                # places of steps, by what they compute
+    LONG = 48                   # steps of arithmetic: of more than so many the processor sees few turns at a time
+    MOST_COPIES = 4
     FAR = 1 << 30               # a moment that does not come
 
 cdef double HALF_COST = 0.15    # nanoseconds for one element, in a loop
@@ -83,6 +86,7 @@ cdef struct Sketch:             # a run as it grows
     unsigned char narrow[MAX_OPERANDS]  # of each register that has a value: as in Store
     char loaded[MAX_OPERANDS]       # of each register: the run reads what was in it before
     short literal[16]               # of LITERALS
+    short equal[EQUALS]             # the last value of each place
 
 cdef void find_native(GroupPlan* g) noexcept nogil:
     cdef int set = native_set, i, j
@@ -172,6 +176,7 @@ cdef int run_from(GroupPlan* g, int first, int most, int set, bint at_once, Nati
     memset(s.of_storage, NOTHING, g.nstorages * sizeof(short))
     memset(s.of_constants, NOTHING, sizeof(s.of_constants))
     memset(s.literal, NOTHING, sizeof(s.literal))
+    memset(s.equal, NOTHING, sizeof(s.equal))
     while j < most and add_member(&s, j):
         j += 1
     if too_few(g, first, j):
@@ -182,8 +187,14 @@ cdef int run_from(GroupPlan* g, int first, int most, int set, bint at_once, Nati
 # ---- values --------------------------------------------------------------------------------------------------------
 
 cdef int new_value(Sketch* s, int op, int a, int b) noexcept nogil:
-    """The value of a step. A mask, if it is made by a comparison or of masks."""
+    """The value of a step; if it was computed before, that. A mask, if it is made by a comparison or of masks."""
     cdef Value* v = &s.values[s.nvalues]
+    cdef short* equal = NULL
+    if op >= STEP_ADD:
+        equal = &s.equal[(op + 37 * a + 61 * b * b) & (EQUALS - 1)]
+        if equal[0] != NOTHING and same_step(&s.values[equal[0]], op, a, b):
+            return equal[0]
+        equal[0] = <short>s.nvalues
     v.operand = v.slot = v.vector = v.room = NOTHING
     v.pinned = v.kept = v.gathered = False
     v.uses = 0
@@ -191,6 +202,9 @@ cdef int new_value(Sketch* s, int op, int a, int b) noexcept nogil:
     v.step.op, v.step.a, v.step.b = op, a, b
     s.nvalues += 1
     return s.nvalues - 1
+
+cdef inline bint same_step(Value* v, int op, int a, int b) noexcept nogil:
+    return v.step.op == op and v.step.a == a and v.step.b == b
 
 cdef inline int element_bytes(Sketch* s) noexcept nogil:
     return 2 * s.itemsize if s.paired else s.itemsize
@@ -789,13 +803,34 @@ cdef int note_uses(Sketch* s) noexcept nogil:
             s.values[v.step.b].uses += 1
     return most
 
+cdef int copies(Writing* w, int most) noexcept nogil:
+    """How many vectors a turn of the loop is to compute: several where it is long, and the processor has vectors for
+    all of them."""
+    cdef Sketch* s = w.s
+    cdef int i, fixed = 0, long = 0
+    if s.set == NEON:
+        return 1
+    for i in range(s.nvalues):
+        fixed += is_fixed(&s.values[i])
+        long += s.values[i].step.op >= STEP_ADD
+    if long < LONG or fixed >= w.nvectors:
+        return 1
+    return max(1, min(MOST_COPIES, (w.nvectors - fixed) // max(most, 3)))
+
 cdef bint pin(Writing* w, int most) noexcept nogil:
     """Give fixed values vectors throughout: literals, and of the others, while there are enough besides, those that are
     read most. False: literals alone are too many."""
     cdef Sketch* s = w.s
     cdef Value* v
     cdef Value* best
-    cdef int i, n = 0
+    cdef int i, n = 0, many = copies(w, most)
+    if many > 1:
+        for i in range(s.nvalues):
+            n += is_fixed(&s.values[i])
+        i = (w.nvectors - n) // many
+        put(w, STEP_COPIES, many, n, i)
+        w.nvectors = n + i
+        n = 0
     for i in range(s.nvalues):
         if s.values[i].step.op == STEP_LITERAL:
             if n + 3 >= w.nvectors:             # a step has two operands and a result

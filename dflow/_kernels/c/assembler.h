@@ -39,6 +39,7 @@ typedef struct {
     int paired;
     int half;                                          /* AVX-512: of the lower half of a vector */
     const uint8_t *pool;                               /* EXP_..., in front of the code, for STEP_EXP */
+    int ahead;                                         /* vectors, by which a step of a copy is */
     int operands;
     uint8_t base[256];                                 /* the register that has an operand's address; 0, rax: none */
 } Pen;
@@ -142,12 +143,15 @@ static inline void put_element(Pen *pen, int reg, int scale) {             /* re
 
 static inline void put_moved(Pen *pen, const Step *s, int mask) {          /* vmovup to, [base + rcx << ...], or back */
     int load = s->op == STEP_LOAD, base = pen->base[s->a], offset = (base & 7) == 5;     /* rbp, r13: never without */
+    int far = pen->ahead * (pen->set == AVX512 ? 64 : 32);
     int one_pair = pen->single && pen->paired && !pen->wide;               /* 8 bytes */
     if (!base) put_address(pen, s->a);
     if (pen->set == AVX512) put_evex(pen, 1, pen->wide, load ? 0x10 : 0x11, s->to, 0, base, mask, load);
     else put_vex(pen, 1, one_pair ? 3 : type_of(pen, 0x10), load ? 0x10 : 0x11, s->to, 0, base);
-    BYTES(pen, (uint8_t)(offset << 6 | (s->to & 7) << 3 | 4), (uint8_t)((2 + pen->wide) << 6 | 1 << 3 | (base & 7)));
-    if (offset) BYTES(pen, 0);
+    BYTES(pen, (uint8_t)((far ? 2 : offset) << 6 | (s->to & 7) << 3 | 4),
+          (uint8_t)((2 + pen->wide) << 6 | 1 << 3 | (base & 7)));
+    if (far) put_i32(pen, far);
+    else if (offset) BYTES(pen, 0);
 }
 
 static inline void put_from_halves(Pen *pen, int to, int a, int mask) {    /* vcvtph2ps */
@@ -695,6 +699,22 @@ static inline void put_body(Pen *pen, const Step *steps, int n, int mask) {
         if (steps[i].op >= STEP_LOAD) put_step(pen, &steps[i], mask);
 }
 
+/* The same for several vectors, whose steps take turns. */
+static inline void put_copies(Pen *pen, const Step *steps, int n, const Step *copies) {
+    uint8_t lanes = (uint8_t)((pen->set == AVX512 ? 64 : 32) >> (2 + pen->wide));
+    int rooms = rooms_of(steps, n);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; steps[i].op >= STEP_LOAD && k < copies->to; k++) {
+            Step own = copy_of(&steps[i], copies, k, rooms);
+            int moves = k && own.op >= STEP_LOAD_MASK && own.op <= STEP_STORE_NARROW;
+            pen->ahead = k;
+            if (moves) BYTES(pen, 0x48, 0x83, 0xc1, (uint8_t)(k * lanes));   /* add rcx, ... */
+            put_step(pen, &own, 0);
+            if (moves) BYTES(pen, 0x48, 0x83, 0xe9, (uint8_t)(k * lanes));   /* sub rcx, ... */
+        }
+    pen->ahead = 0;
+}
+
 /* What is left of the last vector: its elements, 1 at least, are in rsi. */
 static inline void put_tail(Pen *pen, const Step *steps, int n) {
     uint8_t *loop;
@@ -723,7 +743,7 @@ static inline int bases_of(Pen *pen, const Step *steps, int n) {
     int taken = 0, most = pen->set == AVX512 ? 8 : 6;
     for (int i = 0; i < n; i++) {
         int op = steps[i].op, a = steps[i].a;
-        if (op >= STEP_PUT_OFF || op == STEP_LITERAL) continue;
+        if (!has_operand(op)) continue;
         if (a >= pen->operands) pen->operands = a + 1;
         if ((op == STEP_LOAD || op == STEP_STORE) && !pen->base[a] && taken < most) pen->base[a] = registers[taken++];
     }
@@ -774,12 +794,13 @@ static inline void put_next_row(Pen *pen) {
 }
 
 /* Writes the loop. Returns how many bytes it has, 0 where they are more than `room`. */
-static inline size_t assemble_x86(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
-    int size = itemsize & ~PAIRED;
+static inline size_t assemble_x86(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set,
+                                  const Step *copies) {
+    int size = itemsize & ~PAIRED, many = copies ? copies->to : 1;
     Pen pen = {code, code + room, set, size == 8, 0, (itemsize & PAIRED) != 0};
-    int width = set == AVX512 ? 64 : 32, rooms = rooms_of(steps, n), taken = bases_of(&pen, steps, n);
+    int width = set == AVX512 ? 64 : 32, rooms = many * rooms_of(steps, n), taken = bases_of(&pen, steps, n);
     uint8_t lanes = (uint8_t)(width / size);
-    uint8_t *literals[LITERALS] = {0}, *row, *loop, *to_tail, *to_end, *to_return;
+    uint8_t *literals[LITERALS] = {0}, *row, *loop, *to_few, *to_tail, *to_end, *to_return;
 
     BYTES(&pen, 0xf3, 0x0f, 0x1e, 0xfa);                                     /* endbr64 */
     if (has_step(steps, n, STEP_EXP)) put_exp_pool(&pen, code);
@@ -803,7 +824,18 @@ static inline size_t assemble_x86(uint8_t *code, size_t room, const Step *steps,
     for (int i = 0; i < n; i++)
         if (steps[i].op == STEP_SPREAD) put_loaded_one(&pen, steps[i].to, steps[i].a, steps[i].b);
     BYTES(&pen, 0x31, 0xc9);                                                 /* xor ecx, ecx */
-    BYTES(&pen, 0x48, 0x83, 0xee, lanes);                                    /* sub rsi, lanes */
+    BYTES(&pen, 0x48, 0x83, 0xee, (uint8_t)(many * lanes));                  /* sub rsi, lanes */
+    if (many > 1) {
+        BYTES(&pen, 0x0f, 0x8c, 0, 0, 0, 0);                                 /* jl few */
+        to_few = loop = pen.at;
+        put_copies(&pen, steps, n, copies);
+        BYTES(&pen, 0x48, 0x83, 0xc1, (uint8_t)(many * lanes));              /* add rcx, ... */
+        BYTES(&pen, 0x48, 0x83, 0xee, (uint8_t)(many * lanes));              /* sub rsi, ... */
+        BYTES(&pen, 0x0f, 0x8d);                                             /* jge loop */
+        put_i32(&pen, loop - (pen.at + 4));
+        land(&pen, to_few);
+        BYTES(&pen, 0x48, 0x83, 0xc6, (uint8_t)((many - 1) * lanes));        /* add rsi, ... */
+    }
     BYTES(&pen, 0x0f, 0x8c, 0, 0, 0, 0);                                     /* jl tail */
     to_tail = pen.at;
     loop = pen.at;
@@ -840,10 +872,15 @@ static inline size_t assemble_x86(uint8_t *code, size_t room, const Step *steps,
     return pen.at <= pen.end ? (size_t)(pen.at - code) : 0;
 }
 
-/* Each processor's loops can be written on any other, for tests. */
+/* Each processor's loops can be written on any other, for tests. Where copies are too long, there are none. */
 static inline size_t assemble(uint8_t *code, size_t room, const Step *steps, int n, int itemsize, int set) {
-    return set == NEON ? assemble_neon(code, room, steps, n, itemsize)
-                       : assemble_x86(code, room, steps, n, itemsize, set);
+    const Step *copies = NULL;
+    size_t size;
+    if (set == NEON) return assemble_neon(code, room, steps, n, itemsize);
+    for (int i = 0; i < n; i++)
+        if (steps[i].op == STEP_COPIES) copies = &steps[i];
+    size = assemble_x86(code, room, steps, n, itemsize, set, copies);
+    return size || !copies ? size : assemble_x86(code, room, steps, n, itemsize, set, NULL);
 }
 
 #endif

@@ -291,7 +291,7 @@ static inline void neon_bases(Text *t, const Step *steps, int n) {
     int next = BASES;
     for (int i = 0; i < n; i++) {
         int op = steps[i].op, a = steps[i].a;
-        if (op >= STEP_PUT_OFF || op == STEP_LITERAL) continue;
+        if (!has_operand(op)) continue;
         if (a >= t->operands) t->operands = a + 1;
         if (op == STEP_SPREAD || t->base[a] || next == BASES + 9) continue;
         t->base[a] = (uint8_t)next++;

@@ -7,7 +7,9 @@
 
 /* Before the loop: a vector of the one element that an operand has in a row, or of a number of LITERALS.
  * In the loop: to and from operands, to and from rooms on the stack, and arithmetic, to = a op b. */
-enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK, STEP_LOAD_NARROW,
+enum { STEP_SPREAD = 1, STEP_LITERAL,
+       STEP_COPIES,                                    /* so many vectors a turn, `to`: see below */
+       STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STEP_STORE_MASK, STEP_LOAD_NARROW,
        STEP_STORE_NARROW,
        STEP_LOAD_ONE,                                  /* as STEP_SPREAD, in the loop */
        STEP_PUT_OFF, STEP_TAKE_BACK,
@@ -34,7 +36,8 @@ enum { STEP_SPREAD = 1, STEP_LITERAL, STEP_LOAD, STEP_STORE, STEP_LOAD_MASK, STE
 /* What perf and tests call a step; NULL: there is none of this number. */
 static inline const char *step_name(int op) {
     static const char *const names[] = {
-        [STEP_SPREAD] = "spread", [STEP_LITERAL] = "literal", [STEP_LOAD] = "load", [STEP_STORE] = "store",
+        [STEP_SPREAD] = "spread", [STEP_LITERAL] = "literal", [STEP_COPIES] = "copies", [STEP_LOAD] = "load",
+        [STEP_STORE] = "store",
         [STEP_LOAD_MASK] = "load_mask", [STEP_STORE_MASK] = "store_mask", [STEP_LOAD_NARROW] = "load_narrow",
         [STEP_STORE_NARROW] = "store_narrow", [STEP_LOAD_ONE] = "load_one", [STEP_PUT_OFF] = "put_off",
         [STEP_TAKE_BACK] = "take_back", [STEP_ADD] = "add", [STEP_SUBTRACT] = "sub", [STEP_MULTIPLY] = "mul",
@@ -78,6 +81,22 @@ enum { PAIRED = 32 };                                  /* beside the size of an 
 /* `a` is an operand's number in STEP_SPREAD, loads and stores, a literal's in STEP_LITERAL, a room's on the stack;
  * stores are from `to`. */
 typedef struct { uint8_t op, to, a, b; } Step;
+
+/* A long chain of steps waits for each of them, and the processor does not see as far as the next turn: so a turn may be
+ * several vectors, whose steps take turns. Those of STEP_COPIES: vectors below `a` are one for all; of others, and of
+ * rooms, each copy has its own, `b` vectors further on. NEON: one. */
+static inline Step copy_of(const Step *s, const Step *copies, int copy, int rooms) {
+    Step other = *s;
+    int on = copy * copies->b;
+    if (s->to >= copies->a) other.to = (uint8_t)(s->to + on);
+    if (s->op == STEP_PUT_OFF || s->op == STEP_TAKE_BACK) other.a = (uint8_t)(s->a + copy * rooms);
+    if (s->op < STEP_ADD) return other;
+    if (s->a >= copies->a) other.a = (uint8_t)(s->a + on);
+    if (s->b >= copies->a) other.b = (uint8_t)(s->b + on);
+    return other;
+}
+
+static inline int has_operand(int op) { return op == STEP_SPREAD || (op >= STEP_LOAD && op <= STEP_LOAD_ONE); }
 
 enum { NO_VECTORS, AVX2, AVX512, NEON };               /* sets of instructions; the last: of AArch64 */
 

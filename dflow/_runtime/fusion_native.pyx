@@ -22,8 +22,9 @@ cdef enum:
     NOTHING = -1
     BUCKETS = 32                # of constants, by their values
     EQUALS = 512                # places of steps, by what they compute
-    LONG = 48                   # steps of arithmetic: of more than so many the processor sees few turns at a time
-    MOST_COPIES = 4
+    LONG = 48                   # steps of arithmetic: of a loop of more the processor sees few turns at a time
+    COPIES = 2                  # vectors a turn: where memory has to be waited for, more take longer;
+    MOST_COPIES = 4             # and of a long loop, which waits for its own steps
     FAR = 1 << 30               # a moment that does not come
 
 cdef double HALF_COST = 0.15    # nanoseconds for one element, in a loop
@@ -803,19 +804,26 @@ cdef int note_uses(Sketch* s) noexcept nogil:
             s.values[v.step.b].uses += 1
     return most
 
-cdef int copies(Writing* w, int most) noexcept nogil:
-    """How many vectors a turn of the loop is to compute: several where it is long, and the processor has vectors for
-    all of them."""
+cdef int plan_copies(Writing* w, int most) noexcept nogil:
+    """Choose how many vectors a turn of the loop computes: several, if the processor has vectors for that, with all of
+    the fixed values besides, or two, with some of them. How many of these are to have vectors throughout."""
     cdef Sketch* s = w.s
-    cdef int i, fixed = 0, long = 0
-    if s.set == NEON:
-        return 1
+    cdef int i, literals = 0, fixed = 0, arithmetic = 0, many, own
     for i in range(s.nvalues):
+        arithmetic += s.values[i].step.op >= STEP_ADD
         fixed += is_fixed(&s.values[i])
-        long += s.values[i].step.op >= STEP_ADD
-    if long < LONG or fixed >= w.nvectors:
-        return 1
-    return max(1, min(MOST_COPIES, (w.nvectors - fixed) // max(most, 3)))
+        literals += s.values[i].step.op == STEP_LITERAL
+    own = max(most, 3)
+    many = min(MOST_COPIES if arithmetic > LONG else COPIES, (w.nvectors - fixed) // own)
+    if many < 2:                                    # what has no vector throughout needs one when it is read
+        many, own = 2, own + 1
+        fixed = min(fixed, w.nvectors - many * own)
+    if s.set == NEON or fixed < literals:
+        return max(w.nvectors - most, w.nvectors // 4)
+    own = (w.nvectors - fixed) // many
+    put(w, STEP_COPIES, many, fixed, own)
+    w.nvectors = fixed + own
+    return fixed
 
 cdef bint pin(Writing* w, int most) noexcept nogil:
     """Give fixed values vectors throughout: literals, and of the others, while there are enough besides, those that are
@@ -823,14 +831,7 @@ cdef bint pin(Writing* w, int most) noexcept nogil:
     cdef Sketch* s = w.s
     cdef Value* v
     cdef Value* best
-    cdef int i, n = 0, many = copies(w, most)
-    if many > 1:
-        for i in range(s.nvalues):
-            n += is_fixed(&s.values[i])
-        i = (w.nvectors - n) // many
-        put(w, STEP_COPIES, many, n, i)
-        w.nvectors = n + i
-        n = 0
+    cdef int i, n = 0, places = plan_copies(w, most)
     for i in range(s.nvalues):
         if s.values[i].step.op == STEP_LITERAL:
             if n + 3 >= w.nvectors:             # a step has two operands and a result
@@ -840,7 +841,7 @@ cdef bint pin(Writing* w, int most) noexcept nogil:
             w.holds[n] = <short>i
             put(w, STEP_LITERAL, n, v.step.a, 0)
             n += 1
-    while n < w.nvectors - most or n < w.nvectors // 4:
+    while n < places:
         best = NULL
         for i in range(s.nvalues):
             v = &s.values[i]

@@ -39,6 +39,57 @@ def test_joins_of_mixed_types_and_lists(seed):
         assert_as_given(ours, theirs, (parts, keywords))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_joins_along_axes_with_casts(seed):
+    """Rows of parts of other types are cast into their places: NumPy's results, and what it is told of."""
+    random = numpy.random.default_rng(100 + seed)
+    for _ in range(20):
+        rows, axis = int(10 ** random.uniform(0, 2)), int(random.integers(2))
+        with numpy.errstate(all="ignore"):
+            parts = [drawn(random, random.choice(TYPES), (rows, int(10 ** random.uniform(0, 2)) - 1)[::1 - 2 * axis])
+                     for _ in range(random.integers(1, 5))]
+            parts = [x if axis else x.T for x in parts] if random.random() < 0.5 else [
+                numpy.ascontiguousarray(x if axis else x.T) for x in parts]
+        keywords = [{}, {"dtype": "f4", "casting": "unsafe"}, {"dtype": "i1", "casting": "unsafe"}][random.integers(3)]
+        theirs, ours = (given(joined, lambda x, axis=axis, m=module, **k: m.concatenate(x, axis=axis, **k),
+                              [module.array(x) for x in parts], keywords) for module in (numpy, np))
+        assert_as_given(ours, theirs, (axis, [(x.dtype, x.shape) for x in parts], keywords))
+
+
+@pytest.mark.parametrize("order", ["big", "little"])
+def test_bits_of_bytes(order):
+    random = numpy.random.default_rng(3)
+    for n in [0, 1, 7, 8, *(int(10 ** x) for x in random.uniform(1, 5, 12))]:
+        x = random.integers(0, 256, (n, 2), "u1")[:, 0] if n % 2 else random.integers(0, 256, n, "u1")
+        assert_same(np.unpackbits(np.array(x), bitorder=order), numpy.unpackbits(x, bitorder=order))
+        for count in (0, 3, -3, 8 * n + 5):
+            assert_as_given(given(lambda x=x, c=count: np.asarray(np.unpackbits(np.array(x), count=c, bitorder=order))),
+                            given(lambda x=x, c=count: numpy.unpackbits(x, count=c, bitorder=order)), (n, count))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_products_of_nothing(dtype):
+    nothing = numpy.zeros(0, dtype)
+    for function in ("dot", "matmul", "inner", "vdot"):
+        ours = getattr(np, function)(np.array(nothing), np.array(nothing))
+        assert_same(ours, getattr(numpy, function)(nothing, nothing))
+    assert_same(np.array(nothing) @ np.zeros(0, "f8"), nothing @ numpy.zeros(0, "f8"))
+    assert_same(np.array(nothing) @ np.zeros((0, 3), dtype), nothing @ numpy.zeros((0, 3), dtype))
+
+
+def test_tiles():
+    random = numpy.random.default_rng(4)
+    for _ in range(100):
+        shape = tuple(random.integers(0, 5, random.integers(0, 4)))
+        reps = tuple(int(n) for n in random.integers(0, 4, random.integers(1, 5)) * (random.random() < 0.8) + (
+            random.random() < 0.5))
+        x = random.normal(size=shape)
+        ours = np.tile(np.array(x), reps)
+        assert_same(ours, numpy.tile(x, reps))
+        if ours.size:
+            ours += 1                           # a copy, and nobody's view
+
+
 @pytest.mark.parametrize("function", ["stack", "vstack", "hstack", "array"])
 def test_stacks_of_mixed_types(function):
     random = numpy.random.default_rng(2)

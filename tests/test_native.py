@@ -614,17 +614,18 @@ def test_long_groups(seed):
 
 CHAINS = {
     "f": ("{0} * 0.5 + {1}", "{1} - {0} / 3", "np.maximum({0}, {1}) - 1", "np.where({0} > {1}, {0}, {1} * 0.25)",
-          "np.sqrt(abs({0})) + y", "({0} - y) * 0.75", "abs({0}) - {m}", "np.fmin({0}, {1}) * 1.5", "np.sign({0}) + {1}",
-          "({0} + b) * 0.5", "{0} + n"),
-    "i": ("{0} * 3 + {1}", "{1} - {0}", "np.maximum({0}, {1}) - 1", "np.where({0} > {1}, {0}, {1} >> 2)", "({0} ^ y) & 255",
-          "abs({0}) << 1", "~{0} | {1}", "{0} * {m}", "({0} + y) >> 1", "np.clip({0}, -50, 1000) + {1}", "{0} + n"),
+          "np.sqrt(abs({0})) + y", "({0} - y) * 0.75", "abs({0}) - {m}", "np.fmin({0}, {1}) * 1.5",
+          "np.sign({0}) + {1}", "({0} + b) * 0.5", "{0} + n"),
+    "i": ("{0} * 3 + {1}", "{1} - {0}", "np.maximum({0}, {1}) - 1", "np.where({0} > {1}, {0}, {1} >> 2)",
+          "({0} ^ y) & 255", "abs({0}) << 1", "~{0} | {1}", "{0} * {m}", "({0} + y) >> 1",
+          "np.clip({0}, -50, 1000) + {1}", "{0} + n"),
     "c": ("{0} * 0.5 + {1}", "{0} * {1} - y", "{1} - {0}", "np.conjugate({0}) + b", "-{0} + y", "({0} - 1j) * 0.25")}
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "c16", "c8"])
 @pytest.mark.parametrize("seed", range(8))
 def test_long_chains(seed, dtype):
-    """Each member waits for the last ones: a turn of their loop is several vectors. What they compute again is there."""
+    """Each member waits for the last ones: a turn of their loop is several vectors. What is equal is computed once."""
     random = numpy.random.default_rng(seed)
     n = int(2 ** random.uniform(8, 14))
     sources = {"x": dtype, "y": dtype, "b": dtype, "m": "?",

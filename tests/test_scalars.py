@@ -8,7 +8,7 @@ import weakref
 
 import numpy
 import pytest
-from compare import assert_same_outcome, outcome
+from compare import assert_as_given, assert_same_outcome, given, outcome
 from engines import configured
 
 import dflow
@@ -542,3 +542,20 @@ def test_numbers_stored_in_elements(dtype, store):
             results.append((end[:2], numpy.asarray(x).tobytes(), numpy.asarray(A).tobytes(),
                             sorted({str(w.message) for w in told})))
         assert results[0] == results[1], number
+
+
+@pytest.mark.parametrize("policy", ["ignore", "warn", "raise"])
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_integers_that_wrap_round(dtype, policy):
+    """Elements, Python's numbers and NumPy's: the last bits, and what a policy does of them."""
+    limits = numpy.iinfo(dtype)
+    values = numpy.array([0, 1, 7, limits.min, limits.min + 1, limits.max, limits.max - 1, limits.max // 2 + 1], dtype)
+    for text in ("x[i] + x[j]", "x[i] - x[j]", "x[i] * x[j]", "-x[i]", "abs(x[i])", "x[i] - 7", "7 - x[i]", "x[i] * 5",
+                 "x[i] + t(3)", "t(3) - x[i]"):
+        for i in range(values.size):
+            for j in range(values.size):
+                def result(module, text=text, i=i, j=j):
+                    with numpy.errstate(all=policy):
+                        names = {"x": module.array(values), "t": values.dtype.type, "i": i, "j": j}
+                        return numpy.asarray(eval(text, names))
+                assert_as_given(given(result, np), given(result, numpy), (text, values[i], values[j]))

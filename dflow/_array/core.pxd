@@ -154,7 +154,7 @@ cdef bint may_overlap(ndarray a, ndarray b) noexcept
 cdef ndarray wait_read(ndarray a, bint there=*)                         # where to read its elements
 cdef object first_element(ndarray a)
 cdef inline object complex_of(object number):                           # Python's, of one of its numbers or NumPy's
-    if type(number) is float:
+    if type(number) is float or type(number) is int:
         return PyComplex_FromDoubles(<double>number, 0)
     return number if type(number) is complex else complex(number)
 cdef int wait_write(ndarray a) except -1

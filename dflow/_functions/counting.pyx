@@ -1,4 +1,4 @@
-"""Counting, and the places of what is true."""
+"""Counting, the places of what is true, and the bits of bytes."""
 
 import numpy as np
 from libc.stdint cimport uint64_t
@@ -15,6 +15,7 @@ from dflow._functions.ufunc import NO_VALUE
 
 cdef extern from "_kernels/c/masks.h":
     void true_places(intp*, char*, intp, intp)
+    void unpack_bits(unsigned char* to, const unsigned char* p, intp n, int big)
 
 cdef int code_of_index = code_of(INTP)
 cdef object add = wrap(np.add)
@@ -162,3 +163,14 @@ cdef void add_weights(intp* p, intp n, double* weights, double* sums) noexcept:
     cdef intp i
     for i in range(n):
         sums[p[i]] += weights[i]
+
+def quick_bits(ndarray a, str order):
+    """The bits of a few bytes, in order "big" or "little"; None when the long way must be gone."""
+    cdef intp n = 8 * a.size
+    cdef ndarray out
+    if a.itemsize != 1 or a.size > settings.inline_cost or not in_order_here(a):
+        return None
+    out = allocated(a.code, 1, &n)
+    unpack_bits(<unsigned char*>data_of(out), <unsigned char*>data_of(a), a.size, order == "big")
+    settings.inlined += 1
+    return out

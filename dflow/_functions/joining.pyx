@@ -2,9 +2,12 @@
 
 import numpy as np
 from libc.string cimport memcpy
-from dflow._kernels.kernel cimport intp, MAXDIMS
+from dflow._kernels.kernel cimport call_loop, intp, Kernel, MAXDIMS
 from dflow._engine cimport settings
+from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.graph cimport storage_allocate
+from dflow._runtime.tuning cimport MIDDLING
+from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.dtypes cimport DOUBLE, DTYPES, code_of, is_complex, itemsizes, write_scalar
 from dflow._array.core cimport *, is_ours
 from dflow._base.thread_state cimport recorders
@@ -23,33 +26,45 @@ cdef extern from "_kernels/c/copy.h":
     void repeat_items(char* to, const char* source, intp n, intp times, intp size)
     void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
+cdef double BYTE_COST = 0.025       # nanoseconds to copy one: a task for each part takes longer than many,
+cdef double REPEAT_COST = 0.5       # and for an element of what is repeated
+
 cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     """The parts side by side along axis k of a new array of that shape; None when the long way must be gone."""
     cdef ndarray part, out
-    cdef intp total = 1, pitch = 0, outer = 1, size, i
+    cdef intp total = 1, pitch = 0, outer = 1, size, n, i
+    cdef intp steps[2]
+    cdef char* args[2]
     cdef char* target
-    cdef int axis
+    cdef Kernel* k_cast = NULL
+    cdef int axis, flags = 0
     for axis in range(ndim):
         total *= shape[axis]
-    if total == 0 or total * itemsizes[code] * 0.04 > settings.inline_cost:
+    if total == 0 or total * itemsizes[code] * BYTE_COST > MIDDLING * settings.inline_cost:
         return None
-    for i, part in enumerate(parts):
+    for part in parts:
         if not in_order_here(part) or is_complex(part.code) and not is_complex(code):       # of that NumPy warns
             return None
-        if part.code != code:
-            parts[i] = part = cast(part, code)
-            if not in_order_here(part):
-                return None
     for axis in range(k):
         outer *= shape[axis]
     out = allocated(code, ndim, shape)
     pitch = total // outer * out.itemsize
     target = data_of(out)
     for part in parts:
-        size = part.size // outer * part.itemsize
-        move_items(target, pitch, data_of(part), size, outer, <int>size)
+        n = part.size // outer
+        size = n * out.itemsize
+        if part.code == code:
+            move_items(target, pitch, data_of(part), size, outer, <int>size)
+        else:
+            k_cast = cast_kernel(part.code, code)
+            steps[0], steps[1] = part.itemsize, out.itemsize
+            for i in range(outer if n else 0):
+                args[0], args[1] = data_of(part) + i * n * part.itemsize, target + i * pitch
+                flags |= call_loop(k_cast, args, &n, steps)
         target += size
     settings.inlined += 1
+    if flags:
+        fp_event(flags, k_cast)
     return out
 
 cdef enum:
@@ -262,7 +277,7 @@ def small_repeat(ndarray a, intp repeats, int axis):
     cdef intp i, size = a.itemsize, outer = 1
     cdef ndarray out
     if (not 0 <= repeats <= settings.inline_cost or not in_order_here(a) or records(a, None)
-            or a.size * repeats > settings.inline_cost):
+            or a.size * repeats * REPEAT_COST > settings.inline_cost):
         return None
     memcpy(shape, a.shape, a.ndim * sizeof(intp))
     shape[axis] *= repeats

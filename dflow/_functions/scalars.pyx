@@ -12,7 +12,7 @@ from libc.stdint cimport uint16_t, uint64_t
 from libc.string cimport memcpy, memset
 from dflow._base.fpflags cimport FP_DIVIDE, FP_OVER, fp_clear, fp_flags
 from dflow._engine cimport settings
-from dflow._runtime.fp_errors cimport fp_event
+from dflow._runtime.fp_errors cimport fp_event, fp_strict, fp_warn, read_fp_policy
 from dflow._kernels.kernel cimport Kernel
 from dflow._kernels.dtypes cimport (
     BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, LONGDOUBLE, NCODES, half_of, half_value, in_range,
@@ -201,10 +201,16 @@ cdef inline ndarray new_float(int code, Number* z, int* flags):
 cdef int tell(int flags, int op, bint scalars) except -1:
     """Warn, as NumPy's scalars do of what they compute, and its ufuncs of what they do."""
     cdef Kernel k
+    if not is_told(flags):
+        return 0
     memset(&k, 0, sizeof(Kernel))
     name = f"{'scalar ' if scalars else ''}{names[op]}".encode()
     k.name = name
     return fp_event(flags, &k)
+
+cdef inline bint is_told(int flags) except -1:
+    read_fp_policy()
+    return flags & (fp_warn | fp_strict) != 0
 
 # ---- two numbers of one type, which programs have most ---------------------------------------------------------------
 
@@ -222,7 +228,10 @@ cdef inline ndarray quick_arithmetic(int op, object a, int kind, char* p, object
     elif code == HALF:
         if kind == other:
             return quick_halfs(op, <float>half_value((<uint16_t*>p)[0]), <float>half_value((<uint16_t*>q)[0]))
-    elif is_integer(code) and code != BOOL:
+    elif code == BOOL:
+        if kind == other and AND <= op <= XOR:
+            return new_bool(of_bits(op, p[0] != 0, q[0] != 0) != 0)
+    elif is_integer(code):
         if read_integer(a, kind, p, code, &m) and read_integer(b, other, q, code, &n):
             return quick_integers(op, code, m, n)
     return None
@@ -307,15 +316,13 @@ cdef inline ndarray quick_integers(int op, int code, long long x, long long y):
     cdef long long z = 0
     if LESS <= op <= GREATER_EQUAL:
         return new_bool(ordered(op, <int128>x, <int128>y))
+    cdef bint fits = True                   # else it wraps round, and is told of
     if op == ADD:
-        if add_overflows(x, y, &z):
-            return None
+        fits = not add_overflows(x, y, &z)
     elif op == SUBTRACT:
-        if subtract_overflows(x, y, &z):
-            return None
+        fits = not subtract_overflows(x, y, &z)
     elif op == MULTIPLY:
-        if multiply_overflows(x, y, &z):
-            return None
+        fits = not multiply_overflows(x, y, &z)
     elif AND <= op <= XOR:
         z = <long long>of_bits(op, x, y)
     elif (op == FLOOR_DIVIDE or op == REMAINDER) and y > 0:
@@ -324,7 +331,7 @@ cdef inline ndarray quick_integers(int op, int code, long long x, long long y):
         z = x >> y
     else:
         return None
-    if not surely_holds(code, z):
+    if not (fits and surely_holds(code, z)) and is_told(FP_OVER):
         return None
     out = new_number(code)
     memcpy(out.st.data, &z, itemsizes[code])
@@ -356,9 +363,6 @@ cdef object scalar_arithmetic(int op, object a, object b, bint quietly=False):
         quick = quick_arithmetic(op, a, pair.kind, p, b, pair.other, q)
         if quick is not None:
             return quick
-    if pair.kind == BOOL == pair.other and AND <= op <= XOR:
-        return new_bool(p[0] != 0 and q[0] != 0 if op == AND else p[0] != 0 or q[0] != 0 if op == OR else
-                        (p[0] != 0) != (q[0] != 0))
     pair.code = common[pair.kind][pair.other]
     pair.a, pair.b = <PyObject*>a, <PyObject*>b
     if pair.code < 0 or mxnet_rules and pair.kind != pair.other and not is_integer(pair.code) and (

@@ -415,6 +415,8 @@ def ravel(ndarray self, /, order="C"):
     cdef ndarray ordered, copy
     if order is "C" and self.ndim == 1 and self.flags & C_CONTIGUOUS:
         return broadcast_same(self)
+    if order is "C" and self.size and self.flags & C_CONTIGUOUS:
+        return reshape_view(self, 1, &self.size, c"C")
     order = known_order(order)
     if order == "K" and not self.flags & (C_CONTIGUOUS | F_CONTIGUOUS):
         ordered = by_strides(self)

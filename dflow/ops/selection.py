@@ -507,6 +507,9 @@ def packbits(a, /, axis=None, bitorder="big"):
     return _bits(numpy.packbits, a, axis, bitorder, lambda n: -(-n // 8))
 
 
+_BYTE = numpy.dtype("u1")
+
+
 @functools.cache
 def _bits_of_bytes(order):
     """Of each byte its eight bits, as one number of 64."""
@@ -527,10 +530,14 @@ def unpackbits(a, /, axis=None, count=None, bitorder="big"):
 
     a = as_array(a)
     flat = axis is None and a.ndim or a.ndim == 1 and axis in (0, -1)
-    if flat and a.dtype == "u1" and bitorder in ("big", "little"):
+    if flat and a.dtype == _BYTE and bitorder in ("big", "little"):
+        bits = counting.quick_bits(a, bitorder) if count is None else None
+        if bits is not None:
+            return bits
         n = length(a.size)
         if n <= 8 * a.size:
-            return advanced_indexing.of_bytes(as_array(_bits_of_bytes(bitorder)), a.ravel()[:-(-n // 8)]).view("u1")[:n]
+            a = a.ravel()[:-(-n // 8)]
+            return advanced_indexing.of_bytes(as_array(_bits_of_bytes(bitorder)), a).view(_BYTE)[:n]
     return _bits(numpy.unpackbits, a, axis, bitorder, length, count=count)
 
 

@@ -35,4 +35,15 @@ static inline void true_places(npy_intp *out, char const *mask, npy_intp n, npy_
     }
 }
 
+/* Of each byte its bits, as bytes; big: the highest first. Needs the GIL, or another way to be alone at first. */
+static inline void unpack_bits(unsigned char *to, unsigned char const *p, npy_intp n, int big) {
+    static npy_uint64 tables[2][256];
+    npy_uint64 *bits = tables[big];
+    if (!bits[255])
+        for (int k = 0; k < 256; k++)
+            for (int j = 0; j < 8; j++) bits[k] |= (npy_uint64)(k >> (big ? 7 - j : j) & 1) << 8 * j;
+    for (npy_intp i = 0; i < n; i++)
+        memcpy(to + 8 * i, &bits[p[i]], 8);
+}
+
 #endif

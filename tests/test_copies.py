@@ -3,6 +3,7 @@
 import numpy
 import pytest
 from compare import assert_as_given, assert_same, given
+from engines import configured
 
 import dflow.numpy as np
 
@@ -132,3 +133,32 @@ def test_fills_of_reversed_views(dtype, view):
             found[module] = numpy.asarray(x), numpy.asarray(scope["y"])
         for ours, theirs in zip(found[np], found[numpy]):
             assert_same(ours, theirs)
+
+
+BACKWARDS = ("x[::-1] += 2", "x[::-1] *= y[::-1]", "x[::-1] -= y", "x[::-1][...] = y[::-1]", "x[::-1][...] = 3",
+             "np.negative(y[::-1], out=x[::-1])", "x[::-2] += y[::-2]", "x[::-1][1:] = y[::-1][:-1]",
+             "x[::-1][1:] = x[::-1][:-1]", "x[k[::-1]] = y[::-1]", "np.add.at(x, k[::-1], y[::-1])",
+             "np.copyto(x[::-1], y[::-1], where=x[::-1] > y[::-1])", "x[...] = np.where(x > y, x, y)[::-1]",
+             "a[::-1, ::-1] += b[::-1, ::-1]", "a[:, ::-1] -= b[:1, ::-1]", "a[::-1].T[...] = b[::-1].T",
+             "a[::-1, ::-1].T[::-1] += 1", "x[::-1] = np.add.accumulate(y[::-1])", "x[::-1] = x[::-1] + x[0]")
+
+
+@pytest.mark.parametrize("queued", [False, True])
+@pytest.mark.parametrize("statement", BACKWARDS)
+def test_backwards(statement, queued):
+    """What all operands go through backwards is gone through forwards: nothing else changes."""
+    random = numpy.random.default_rng(5)
+    with configured(limit=0 if queued else None):
+        for _ in range(12):
+            n, dtype = int(10 ** random.uniform(0, 4.3)), random.choice(["f8", "f4", "i8", "u1", "c16"])
+            arrays = {name: drawn(random, dtype, n).astype(dtype) for name in "xy"}
+            arrays |= {"k": random.integers(0, n, n), "a": drawn(random, dtype, (n // 7 + 1, 7)),
+                       "b": drawn(random, dtype, (n // 7 + 1, 7))}
+            if dtype == "c16" and ">" in statement:
+                continue
+            names = [{name: module.array(x) for name, x in arrays.items()} | {"np": module} for module in (numpy, np)]
+            for its in names:
+                with numpy.errstate(all="ignore"):
+                    exec(statement, its)
+            for name in "xa":
+                assert_same(names[1][name], names[0][name])

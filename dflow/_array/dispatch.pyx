@@ -123,6 +123,21 @@ cdef int simplify(Operand* ops, int nops, int ndim, intp* shape) noexcept:
         ops[i].strides[0] = 0
     return 1
 
+cdef inline void face_forward(Operand* ops, int nops, int ndim, intp* shape) noexcept:
+    """Have axes that all operands go through backwards gone through forwards, as NumPy does."""
+    cdef int i, j
+    for i in range(ndim):
+        if ops[nops - 1].strides[i] >= 0:
+            continue
+        j = 0
+        while j < nops and ops[j].strides[i] <= 0:
+            j += 1
+        if j < nops:
+            continue
+        for j in range(nops):
+            ops[j].offset += ops[j].strides[i] * (shape[i] - 1)
+            ops[j].strides[i] = -ops[j].strides[i]
+
 cdef int merge_axes(Core* core, int m) noexcept:
     """The same of m reduced axes, the core dimensions of one operand."""
     cdef int n = coalesce(core.dims, m, <char*>core.steps, 0, 1)
@@ -218,6 +233,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         cost *= core_cost(k, core.dims, core.ndim)
     if k.flags & PRODUCT and not blas_loaded() and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
         with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
+    if k.flags & ELEMENTWISE:
+        face_forward(ops, nops, ndim, shape)
     ndim = simplify(ops, nops, ndim, shape)
     if core == NULL:
         cost += rows_cost(k, ndim, shape)

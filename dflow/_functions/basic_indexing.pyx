@@ -631,7 +631,6 @@ cdef int fill_from(ndarray v, char* number) except -1:
     cdef intp shape[MAXDIMS]
     cdef intp steps[2]
     cdef char* args[2]
-    cdef int d
     args[0] = number
     if load_ptr(&v.st.data) == NULL and all_zeros(v, number):
         return 0
@@ -646,10 +645,6 @@ cdef int fill_from(ndarray v, char* number) except -1:
     memcpy(shape, v.shape, v.ndim * sizeof(intp))
     fill_constant(&ops[0], number, v.itemsize)
     fill_operand(&ops[1], v, v.ndim, shape, True)
-    for d in range(v.ndim):                 # the order does not matter: upwards a row is a row
-        if ops[1].strides[d] < 0:
-            ops[1].offset += (shape[d] - 1) * ops[1].strides[d]
-            ops[1].strides[d] = -ops[1].strides[d]
     return launch(k, ops, 2, v.ndim, shape, NULL)
 
 # ---- one by one ------------------------------------------------------------------------------------------------------

@@ -82,9 +82,9 @@ enum { PAIRED = 32 };                                  /* beside the size of an 
  * stores are from `to`. */
 typedef struct { uint8_t op, to, a, b; } Step;
 
-/* A turn of the loop may be several vectors, which go through the steps side by side: a chain of steps waits for each of
- * them, and from within a long loop the processor does not see the next turn; a short one has fewer turns. Vectors below
- * `a` are one for all; of others, and of rooms, each copy has its own, `b` vectors further on. NEON: one. */
+/* A turn of the loop may be several vectors, which go through the steps side by side: a chain of steps waits for each
+ * of them, and from within a long loop the processor does not see the next turn; a short one has fewer turns. Vectors
+ * below `a` are one for all; of others, and of rooms, each copy has its own, `b` vectors further on. NEON: one. */
 static inline Step copy_of(const Step *s, const Step *copies, int copy, int rooms) {
     Step other = *s;
     int on = copy * copies->b;

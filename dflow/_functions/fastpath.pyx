@@ -185,6 +185,10 @@ cdef ndarray line_binary(Plan* p, object a, object b, ndarray out):
         return None
     args[2] = out.st.data + out.offset
     steps[2] = step_of_line(out)
+    if steps[2] < 0 and steps[0] <= 0 and steps[1] <= 0:    # forwards, as in launch()
+        for i in range(3):
+            args[i] += steps[i] * (n - 1)
+            steps[i] = -steps[i]
     run_now(p.kernel, args, &n, steps)
     return out
 
@@ -408,7 +412,8 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     cdef intp shape[2]
     cdef int ndim, flags, use
     cdef ndarray out
-    if x.ndim == y.ndim == 1 and x.size == 0 and y.size == 0 and p.direct and p.nargs == 3 and is_near(x):
+    if (x.ndim == y.ndim == 1 and x.size == 0 and y.size == 0 and p.direct and p.nargs == 3
+            and is_near(x) and is_near(y) and together(x, y)):
         out = new_array(p.codes[2], 0, NULL)
         out.st.device = x.st.device
         be_element(out)

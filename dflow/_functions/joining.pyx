@@ -36,7 +36,7 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     cdef intp steps[2]
     cdef char* args[2]
     cdef char* target
-    cdef Kernel* k_cast = NULL
+    cdef Kernel* k_cast
     cdef int axis, flags = 0
     for axis in range(ndim):
         total *= shape[axis]
@@ -61,10 +61,11 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
             for i in range(outer if n else 0):
                 args[0], args[1] = data_of(part) + i * n * part.itemsize, target + i * pitch
                 flags |= call_loop(k_cast, args, &n, steps)
+            if flags:                       # told of each part
+                fp_event(flags, k_cast)
+                flags = 0
         target += size
     settings.inlined += 1
-    if flags:
-        fp_event(flags, k_cast)
     return out
 
 cdef enum:

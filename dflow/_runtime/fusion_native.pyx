@@ -693,6 +693,7 @@ cdef struct Writing:            # of steps
     short holds[MAX_VECTORS]    # the value in each vector, or NOTHING
     char rooms[MAX_ROOMS]       # 1: taken
     int nvectors
+    int nrooms                  # that there may be
 
 cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
     """Give values vectors of the processor, and look the loop up. Where they are too few, that which is read last goes
@@ -700,7 +701,7 @@ cdef bint write_steps(Sketch* s, NativeRun* r, int end) noexcept nogil:
     cdef Writing w
     cdef Value* v
     cdef int i, op, k = 0
-    w.s, w.r, w.n, w.nvectors = s, r, 0, vectors_of(s.set, s.paired)
+    w.s, w.r, w.n, w.nvectors, w.nrooms = s, r, 0, vectors_of(s.set, s.paired), MAX_ROOMS
     for i in range(s.nvalues):
         if s.values[i].step.op == STEP_EXP:
             w.nvectors = vectors_of(s.set, s.paired) - OF_EXP
@@ -822,6 +823,7 @@ cdef int plan_copies(Writing* w, int most) noexcept nogil:
         return max(w.nvectors - most, w.nvectors // 4)
     own = (w.nvectors - fixed) // many
     put(w, STEP_COPIES, many, fixed, own)
+    w.nrooms = MAX_ROOMS // many
     w.nvectors = fixed + own
     return fixed
 
@@ -915,9 +917,9 @@ cdef bint take(Writing* w, int i, int beside, int another) noexcept nogil:
             return False
         k = last.vector
         if (last.step.op >= STEP_ADD or last.kept) and last.room == NOTHING:
-            while room < MAX_ROOMS and w.rooms[room]:
+            while room < w.nrooms and w.rooms[room]:
                 room += 1
-            if room == MAX_ROOMS:
+            if room == w.nrooms:
                 return False
             w.rooms[room] = 1
             last.room = <short>room

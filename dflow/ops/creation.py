@@ -316,7 +316,7 @@ def tile(A, reps):
         return a.reshape(shape).copy()
     if any(r < 0 for r in reps):
         raise ValueError("negative dimensions are not allowed")
-    if not any(r > 1 or r == 0 for r in reps[n - a.ndim:]):         # the whole of it, several times
+    if all(r == 1 for r in reps[n - a.ndim:]):                      # the whole of it, several times
         return broadcast_to(a, (*reps[:n - a.ndim], *a.shape)).copy()
     spread = a.reshape(tuple(x for d in shape for x in (1, d)))
     spread = broadcast_to(spread, tuple(x for r, d in zip(reps, shape) for x in (r, d)))

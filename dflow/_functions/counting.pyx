@@ -17,7 +17,7 @@ cdef extern from "_kernels/c/masks.h":
     void true_places(intp*, char*, intp, intp)
     void unpack_bits(unsigned char* to, const unsigned char* p, intp n, int big)
 
-cdef int code_of_index = code_of(INTP)
+cdef int code_of_index = code_of(INTP), BYTE = code_of(np.dtype(np.uint8))
 cdef object add = wrap(np.add)
 
 cdef enum:
@@ -164,13 +164,20 @@ cdef void add_weights(intp* p, intp n, double* weights, double* sums) noexcept:
     for i in range(n):
         sums[p[i]] += weights[i]
 
-def quick_bits(ndarray a, str order):
-    """The bits of a few bytes, in order "big" or "little"; None when the long way must be gone."""
-    cdef intp n = 8 * a.size
-    cdef ndarray out
-    if a.itemsize != 1 or a.size > settings.inline_cost or not in_order_here(a):
+cdef double BITS_COST = 0.1             # ns a byte
+
+def quick_bits(object a, object axis, object order):
+    """unpackbits() of all of a few bytes, here; None when the long way must be gone."""
+    cdef ndarray x, out
+    cdef intp n
+    if not is_ours(a) or order != "big" and order != "little":
         return None
-    out = allocated(a.code, 1, &n)
-    unpack_bits(<unsigned char*>data_of(out), <unsigned char*>data_of(a), a.size, order == "big")
+    x = <ndarray>a
+    n = 8 * x.size
+    if x.code != BYTE or x.size * BITS_COST > settings.inline_cost or not in_order_here(x) or tracked(x) or (
+            axis is not None and (x.ndim != 1 or type(axis) is not int or not -1 <= axis <= 0)):
+        return None
+    out = allocated(BYTE, 1, &n)
+    unpack_bits(<unsigned char*>data_of(out), <unsigned char*>data_of(x), x.size, order == "big")
     settings.inlined += 1
     return out

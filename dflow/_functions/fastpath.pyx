@@ -10,7 +10,7 @@ from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._base.threads cimport this_thread_raised
 from dflow._kernels.matmul cimport UNUSED, blas_use
 from dflow._engine cimport settings, submit
-from dflow._kernels.reduce cimport fold
+from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_block, fold_one
 from dflow._runtime.fp_errors cimport fp_event, fp_strict, fp_warn, read_fp_policy
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport (
@@ -23,6 +23,7 @@ from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
 from dflow._kernels.sorting cimport dot_kernel
+from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport (
     ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, new_view, close_view, strides_of, data_of,
     in_order_near, is_idle, is_near, same_elements, together, fill_operand, covers_storage, is_ours, be_element)
@@ -555,13 +556,19 @@ cdef inline bint is_decided(Reduction* r, ndarray a) noexcept:
     k.loop(args, &n, steps, k.data)
     return memchr(truths, r.deciding, n) != NULL
 
+cdef bint comes_near(ndarray a):
+    """Whether what a waits for was small, and has been run here: one number of it is likely to be read at once."""
+    try_to_catch_up(a.st)
+    return is_near(a)
+
 cdef ndarray quick_reduce(Reduction* r, ndarray a):
     """The reduction of all elements of a, when that is cheap and can be done now; else None."""
     cdef Kernel* k
+    cdef Kernel* cast
     cdef ndarray out
-    if a.size == 0 or not is_near(a):
-        return None
     k = r.plan.kernel
+    if a.size == 0 or not is_near(a) and (a.size * k.cost > settings.inline_cost or not comes_near(a)):
+        return None
     if r.deciding >= 0 and is_decided(r, a):
         out = new_array(BOOL, 0, NULL)
         out.st.device = a.st.device
@@ -569,8 +576,15 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         out.st.data[0] = <char>r.deciding
         settings.inlined += 1
         return out
-    if (not a.flags & C_CONTIGUOUS or r.plan.codes[0] != a.code or a.size * k.cost > settings.inline_cost
-            or k.flags & (MAY_RAISE | INVALID_FAILS)):
+    if not a.flags & C_CONTIGUOUS or k.flags & (MAY_RAISE | INVALID_FAILS):
+        return None
+    if r.plan.codes[0] == a.code:
+        cast = NULL
+    elif r.fold.exact and r.has_initial:
+        cast = cast_kernel(a.code, r.plan.codes[0])
+    else:
+        return None
+    if a.size * (k.cost if cast == NULL else k.cost + cast.cost) > MIDDLING * settings.inline_cost:
         return None
     out = new_array(r.plan.codes[2], 0, NULL)
     out.st.device = a.st.device
@@ -579,10 +593,28 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         memcpy(out.st.data, &r.initial, out.itemsize)
     settings.inlined += 1
     fp_clear()
-    fold(&r.fold, out.st.data, a.st.data + a.offset, a.size, a.itemsize, not r.has_initial, True)
+    if cast == NULL:
+        fold(&r.fold, out.st.data, a.st.data + a.offset, a.size, a.itemsize, not r.has_initial, True)
+    else:
+        fold_casts(&r.fold, cast, out.st.data, a)
     if k.flags & REPORTS_FP:
         fp_event(fp_flags(), &REDUCE)
     return out
+
+cdef void fold_casts(Fold* w, Kernel* cast, char* out, ndarray a) noexcept:
+    """out = out op a[0] op a[1] .. in another type, a block after the other."""
+    cdef char block[FOLD_BYTES]
+    cdef char* args[2]
+    cdef intp steps[2]
+    cdef intp n, left = a.size
+    args[0], args[1] = data_of(a), block
+    steps[0], steps[1] = a.itemsize, w.itemsize
+    while left:
+        n = min(left, fold_block(w))
+        cast.loop(args, &n, steps, cast.data)
+        fold_one(w, out, block, n, w.itemsize, False, True)
+        args[0] += n * a.itemsize
+        left -= n
 
 cdef Kernel ACCUMULATE
 ACCUMULATE.name = b"accumulate"

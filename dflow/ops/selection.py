@@ -13,7 +13,7 @@ from dflow._array.core import is_array, ndarray
 from dflow._functions import advanced_indexing, counting, joining
 from dflow._functions.constructors import converted, empty, zeros_like
 from dflow._functions.numbers import cast_into, numbers_for
-from dflow._functions.numpy_inline import SMALL, as_scalar
+from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once
 from dflow._functions.out import give
 from dflow._functions.placement import follow
 from dflow._functions.ufunc import wrap_ufunc
@@ -519,9 +519,15 @@ def _bits_of_bytes(order):
 @op("i.astype('u1')", "i.astype('u1'), 0", "i.astype('u1'), 1, 5", "i.astype('u1'), count=-3", "i",
     "i.astype('u1'), 1, -99",
     "i.astype('u1'), bitorder='little'", "i.astype('u1'), 2", "i.astype('u1'), count=200",
-    "i.astype('u1')[0, 0]", kind="host", small=4 * SMALL)
+    "i.astype('u1')[0, 0]", kind="host")
 def unpackbits(a, /, axis=None, count=None, bitorder="big"):
     """The bits of bytes along an axis (of the flattened array): the first `count`, or all but the last -count."""
+    bits = counting.quick_bits(a, axis, bitorder) if count is None else None
+    if bits is None:
+        bits = at_once(numpy.unpackbits, (a, axis, count, bitorder), small=4 * SMALL)
+    if bits is not LATER:
+        return bits
+
     def length(n):
         n = 8 * n if count is None else count if count >= 0 else 8 * n + count
         if n < 0:
@@ -531,9 +537,6 @@ def unpackbits(a, /, axis=None, count=None, bitorder="big"):
     a = as_array(a)
     flat = axis is None and a.ndim or a.ndim == 1 and axis in (0, -1)
     if flat and a.dtype == _BYTE and bitorder in ("big", "little"):
-        bits = counting.quick_bits(a, bitorder) if count is None else None
-        if bits is not None:
-            return bits
         n = length(a.size)
         if n <= 8 * a.size:
             a = a.ravel()[:-(-n // 8)]

@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include <numpy/npy_common.h>
+#include "_kernels/c/simd.h"
 
 #define ALL_TRUE 0x0101010101010101u
 
@@ -35,15 +36,42 @@ static inline void true_places(npy_intp *out, char const *mask, npy_intp n, npy_
     }
 }
 
-/* Of each byte its bits, as bytes; big: the highest first. Needs the GIL, or another way to be alone at first. */
+/* Of each byte its bits, as bytes; big: the highest first. */
+static inline void unpack_each(unsigned char *to, unsigned char const *p, npy_intp n, int big) {
+    npy_uint64 const seven = 0x7f * ALL_TRUE;
+    npy_uint64 which = 0;                                       /* a bit in each byte, in the order of memory */
+    for (int j = 0; j < 8; j++) ((unsigned char *)&which)[j] = (unsigned char)(1 << (big ? 7 - j : j));
+    for (npy_intp i = 0; i < n; i++) {
+        npy_uint64 eight = (((p[i] * ALL_TRUE & which) + seven) >> 7) & ALL_TRUE;
+        memcpy(to + 8 * i, &eight, 8);
+    }
+}
+
+#if defined(__x86_64__)
+TARGET("avx2")
+static inline void unpack_four(unsigned char *to, unsigned char const *p, npy_intp n, int big) {
+    __m256i const each = _mm256_setr_epi64x(0, ALL_TRUE, 2 * ALL_TRUE, 3 * ALL_TRUE), one = _mm256_set1_epi8(1);
+    __m256i const which = _mm256_set1_epi64x(big ? 0x0102040810204080 : (npy_int64)0x8040201008040201);
+    npy_intp i = 0;
+    for (; i + 4 <= n; i += 4) {
+        int four;
+        memcpy(&four, p + i, 4);
+        __m256i bits = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(four), each), which);
+        _mm256_storeu_si256((__m256i *)(to + 8 * i), _mm256_min_epu8(bits, one));
+    }
+    unpack_each(to + 8 * i, p + i, n - i, big);
+}
+END_TARGET
+#endif
+
 static inline void unpack_bits(unsigned char *to, unsigned char const *p, npy_intp n, int big) {
-    static npy_uint64 tables[2][256];
-    npy_uint64 *bits = tables[big];
-    if (!bits[255])
-        for (int k = 0; k < 256; k++)
-            for (int j = 0; j < 8; j++) bits[k] |= (npy_uint64)(k >> (big ? 7 - j : j) & 1) << 8 * j;
-    for (npy_intp i = 0; i < n; i++)
-        memcpy(to + 8 * i, &bits[p[i]], 8);
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        unpack_four(to, p, n, big);
+        return;
+    }
+#endif
+    unpack_each(to, p, n, big);
 }
 
 #endif

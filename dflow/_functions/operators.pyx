@@ -55,15 +55,17 @@ cdef object held(object x, int code):
 cdef object binary_operator(int op, object a, object b):
     if records(a, b):
         return record_operator(op, a, b)
+    if op > GREATER_EQUAL:
+        return array_operator(op, a, b)
+    result = scalar_arithmetic(op, a, b)
+    return array_operator(op, a, b) if result is None else result
+
+cdef object array_operator(int op, object a, object b):
     cdef ufunc u
     cdef int i, j
     cdef Plan* p
     cdef ndarray out
-    if op <= GREATER_EQUAL:
-        result = scalar_arithmetic(op, a, b)
-        if result is not None:
-            return result
-    elif op == DIVMOD:
+    if op == DIVMOD:
         result = scalar_arithmetic(FLOOR_DIVIDE, a, b, True)
         rest = None if result is None else scalar_arithmetic(REMAINDER, a, b, True)
         if rest is not None:

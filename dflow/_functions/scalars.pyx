@@ -15,7 +15,7 @@ from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event, fp_strict, fp_warn, read_fp_policy
 from dflow._kernels.kernel cimport Kernel
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, LONGDOUBLE, NCODES, half_of, half_value, in_range,
+    BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, LONGDOUBLE, NCODES, Scalar, half_of, half_value, in_range,
     int128, integer_at, is_complex, is_integer, itemsizes, real_code, scalar_code, scalar_data, settle, uint128)
 from dflow._array.core cimport (
     ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR, LESS,
@@ -34,9 +34,11 @@ cdef extern from *:
     """
     double as_float(double) nogil
 
-    bint add_overflows "__builtin_add_overflow"(long long, long long, long long*) nogil
-    bint subtract_overflows "__builtin_sub_overflow"(long long, long long, long long*) nogil
-    bint multiply_overflows "__builtin_mul_overflow"(long long, long long, long long*) nogil
+cdef extern from "_kernels/c/elements.h" nogil:
+    ctypedef int (*two_numbers)(int op, const void* p, const void* q, void* r)
+    two_numbers of_two_numbers[18]
+    int OP_ADD, OP_XOR, OP_LESS, OP_GREATER_EQUAL
+    int TRUE_OUTCOME, NUMBER, WRAPPED
 
 ctypedef fused real:
     float
@@ -214,50 +216,56 @@ cdef inline bint is_told(int flags) except -1:
 
 # ---- two numbers of one type, which programs have most ---------------------------------------------------------------
 
-cdef inline ndarray quick_arithmetic(int op, object a, int kind, char* p, object b, int other, char* q):
-    """a op b where both are of one type, or one is Python's, and there is nothing to tell. None for the rest."""
-    cdef int code = kind if kind < NCODES else other
-    cdef double x = 0, y = 0
-    cdef long long m = 0, n = 0
-    if code == DOUBLE:
-        if read_double(a, kind, p, &x) and read_double(b, other, q, &y):
-            return quick_reals(op, code, x, y)
-    elif code == FLOAT:
-        if kind == other:
-            return quick_reals(op, code, (<float*>p)[0], (<float*>q)[0])
-    elif code == HALF:
-        if kind == other:
-            return quick_halfs(op, <float>half_value((<uint16_t*>p)[0]), <float>half_value((<uint16_t*>q)[0]))
-    elif code == BOOL:
-        if kind == other and AND <= op <= XOR:
-            return new_bool(of_bits(op, p[0] != 0, q[0] != 0) != 0)
-    elif is_integer(code):
-        if read_integer(a, kind, p, code, &m) and read_integer(b, other, q, code, &n):
-            return quick_integers(op, code, m, n)
+if [ADD, XOR, LESS, GREATER_EQUAL] != [OP_ADD, OP_XOR, OP_LESS, OP_GREATER_EQUAL]:
+    raise ImportError("_kernels/c/elements.h numbers the operators otherwise than _array/core.pxd")
+
+cdef ndarray quick_arithmetic(int op, int code, char* p, char* q, bint scalars):
+    """*p op *q, when there is nothing to tell; None for the rest. scalars: NumPy's scalars would have them."""
+    cdef two_numbers compute = of_two_numbers[code]
+    cdef ndarray out
+    cdef int how
+    if compute == NULL:
+        return None
+    if op >= LESS or code == BOOL:
+        how = compute(op, p, q, NULL)
+        return new_bool(how) if how <= TRUE_OUTCOME else None
+    if code >= FLOAT:
+        if op == FLOOR_DIVIDE or op == REMAINDER:
+            return (quick_quotient(op, code, (<double*>p)[0], (<double*>q)[0]) if code == DOUBLE else
+                    quick_quotient(op, code, (<float*>p)[0], (<float*>q)[0]) if code == FLOAT else None)
+        if op == MULTIPLY and is_complex(code) and not scalars:         # NumPy's arrays round otherwise
+            return None
+    out = new_scalar(code)
+    how = compute(op, p, q, out.st.data)
+    if how == NUMBER or how == WRAPPED and not is_told(FP_OVER):
+        settings.inlined += 1
+        return out
     return None
 
-cdef inline bint read_double(object x, int kind, char* p, double* value):
+cdef inline bint hold_weak(object x, int kind, int code, Scalar* room):
+    """A number of Python's as an element of that type. False: where it is not sure to be one, or to be held."""
     cdef int overflow = 0
-    if kind == DOUBLE:
-        value[0] = (<double*>p)[0]
-    elif kind == WEAK_FLOAT:
-        value[0] = <double>x
-    elif kind == WEAK_INT:
-        value[0] = <double>PyLong_AsLongLongAndOverflow(x, &overflow)
-    else:
+    cdef long long n = 0
+    cdef double* parts = <double*>room
+    cdef float* few = <float*>room
+    cdef Number number
+    if kind == WEAK_INT:
+        n = PyLong_AsLongLongAndOverflow(x, &overflow)
+        if is_integer(code) or overflow:
+            (<long long*>room)[0] = n
+            return overflow == 0 and code != BOOL and surely_holds(code, n)
+        if not hold(<double>n, 0, code, &number):
+            return False
+    elif code < FLOAT or code == HALF or kind == WEAK_COMPLEX and not is_complex(code):
         return False
-    return overflow == 0
-
-cdef inline bint read_integer(object x, int kind, char* p, int code, long long* value):
-    """One that the type holds for sure."""
-    cdef int overflow = 0
-    if kind == code:
-        value[0] = <long long>integer_at(code, p)
-        return itemsizes[code] < 8 or surely_holds(code, value[0])
-    if kind != WEAK_INT:
+    elif not (hold(<double>x, 0, code, &number) if kind == WEAK_FLOAT else
+              hold(PyComplex_RealAsDouble(x), PyComplex_ImagAsDouble(x), code, &number)):
         return False
-    value[0] = PyLong_AsLongLongAndOverflow(x, &overflow)
-    return overflow == 0 and surely_holds(code, value[0])
+    if code == DOUBLE or code == CDOUBLE:
+        parts[0], parts[1] = number.parts[0], number.parts[1]
+    elif code == FLOAT or code == CFLOAT:
+        few[0], few[1] = <float>number.parts[0], <float>number.parts[1]
+    return code == DOUBLE or code == FLOAT or code == CDOUBLE or code == CFLOAT
 
 cdef inline bint surely_holds(int code, long long n) noexcept nogil:
     """For sure: of unsigned integers of 64 bits the lower half."""
@@ -265,76 +273,16 @@ cdef inline bint surely_holds(int code, long long n) noexcept nogil:
     cdef long long above = n >> min(bits, 63)
     return above == 0 or above == -1 and code % 2
 
-cdef inline ndarray quick_reals(int op, int code, real x, real y):
+cdef inline ndarray quick_quotient(int op, int code, real x, real y):
     cdef ndarray out
     cdef double rounded
-    cdef real z
-    if LESS <= op <= GREATER_EQUAL:
-        return new_bool(ordered(op, x, y))
-    if op == ADD:
-        z = x + y
-    elif op == SUBTRACT:
-        z = x - y
-    elif op == MULTIPLY:
-        z = x * y
-    elif op == TRUE_DIVIDE:
-        z = x / y
-    elif (op == FLOOR_DIVIDE or op == REMAINDER) and y != 0:
-        real_arithmetic(x, op, x, y, &rounded)
-        if rounded == 0 and op == FLOOR_DIVIDE:         # of which NumPy's quotient may underflow
-            return None
-        z = <real>rounded
-    else:
+    if y == 0:
         return None
-    # What may raise a flag: nothing infinite or not a number, nor so small that bits are lost.
-    if z - z != 0 or MULTIPLY <= op <= TRUE_DIVIDE and fabs(z) < (FLT_MIN if code == FLOAT else DBL_MIN) and (
-            x != 0 and (op == TRUE_DIVIDE or y != 0)):
+    real_arithmetic(x, op, x, y, &rounded)
+    if rounded - rounded != 0 or rounded == 0 and op == FLOOR_DIVIDE:       # of which NumPy's quotient may underflow
         return None
     out = new_number(code)
-    (<real*>out.st.data)[0] = z
-    return out
-
-cdef inline ndarray quick_halfs(int op, float x, float y):
-    cdef ndarray out
-    cdef uint16_t half
-    cdef int flags = 0
-    cdef float z
-    if LESS <= op <= GREATER_EQUAL:
-        return new_bool(ordered(op, x, y))
-    if op > TRUE_DIVIDE:
-        return None
-    z = x + y if op == ADD else x - y if op == SUBTRACT else x * y if op == MULTIPLY else x / y
-    half = half_of(z, &flags)
-    if flags or z - z != 0:
-        return None
-    out = new_number(HALF)
-    (<uint16_t*>out.st.data)[0] = half
-    return out
-
-cdef inline ndarray quick_integers(int op, int code, long long x, long long y):
-    cdef ndarray out
-    cdef long long z = 0
-    if LESS <= op <= GREATER_EQUAL:
-        return new_bool(ordered(op, <int128>x, <int128>y))
-    cdef bint fits = True                   # else it wraps round, and is told of
-    if op == ADD:
-        fits = not add_overflows(x, y, &z)
-    elif op == SUBTRACT:
-        fits = not subtract_overflows(x, y, &z)
-    elif op == MULTIPLY:
-        fits = not multiply_overflows(x, y, &z)
-    elif AND <= op <= XOR:
-        z = <long long>of_bits(op, x, y)
-    elif (op == FLOOR_DIVIDE or op == REMAINDER) and y > 0:
-        z = x / y - (x % y < 0) if op == FLOOR_DIVIDE else x % y + (y if x % y < 0 else 0)
-    elif op == RSHIFT and 0 <= y < 8 * itemsizes[code]:
-        z = x >> y
-    else:
-        return None
-    if not (fits and surely_holds(code, z)) and is_told(FP_OVER):
-        return None
-    out = new_number(code)
-    memcpy(out.st.data, &z, itemsizes[code])
+    (<real*>out.st.data)[0] = <real>rounded
     return out
 
 cdef inline int128 of_bits(int op, int128 x, int128 y) noexcept nogil:
@@ -348,9 +296,19 @@ cdef inline bint ordered(int op, one x, one y) noexcept nogil:
 
 cdef object scalar_arithmetic(int op, object a, object b, bint quietly=False):
     """a op b for two numbers, one of them an element."""
-    cdef ndarray quick
+    if is_ours(a) and is_ours(b):
+        if (<ndarray>a).ndim or (<ndarray>b).ndim or not is_here(<ndarray>a) or not is_here(<ndarray>b):
+            return None
+        if (<ndarray>a).code == (<ndarray>b).code and settings.inline_cost > 0:
+            quick = quick_arithmetic(op, (<ndarray>a).code, data_of(<ndarray>a), data_of(<ndarray>b),
+                                     (<ndarray>a).flags & (<ndarray>b).flags & SCALAR != 0)
+            return any_arithmetic(op, a, b, quietly) if quick is None else quick
+    return any_arithmetic(op, a, b, quietly)
+
+cdef object any_arithmetic(int op, object a, object b, bint quietly):
     cdef char* p = NULL
     cdef char* q = NULL
+    cdef Scalar room
     cdef Pair pair
     cdef Number x, y
     pair.kind = number_kind(a, &p)
@@ -359,10 +317,16 @@ cdef object scalar_arithmetic(int op, object a, object b, bint quietly=False):
     pair.other = number_kind(b, &q)
     if pair.other < 0 or settings.inline_cost <= 0:
         return None
-    if pair.kind == pair.other or pair.kind >= NCODES or pair.other >= NCODES:
-        quick = quick_arithmetic(op, a, pair.kind, p, b, pair.other, q)
-        if quick is not None:
-            return quick
+    if pair.kind >= NCODES and hold_weak(a, pair.kind, pair.other, &room):
+        quick = quick_arithmetic(op, pair.other, <char*>&room, q, is_scalar(b))
+    elif pair.other >= NCODES and hold_weak(b, pair.other, pair.kind, &room):
+        quick = quick_arithmetic(op, pair.kind, p, <char*>&room, is_scalar(a))
+    elif pair.kind == pair.other:
+        quick = quick_arithmetic(op, pair.kind, p, q, is_scalar(a) and is_scalar(b))
+    else:
+        quick = None
+    if quick is not None:
+        return quick
     pair.code = common[pair.kind][pair.other]
     pair.a, pair.b = <PyObject*>a, <PyObject*>b
     if pair.code < 0 or mxnet_rules and pair.kind != pair.other and not is_integer(pair.code) and (

@@ -28,7 +28,8 @@ from dflow._runtime.queues cimport *
 from dflow._runtime.region cimport Region
 from dflow._runtime.runners cimport hold_runners, let_runners_go, pending
 from dflow._runtime.threads cimport bind_workers, dismiss, hire, leave_process, over
-from dflow._runtime.tuning cimport COUNT_AFTER, FENCE_AFTER, INLINE_NS, STUCK, TASK_BYTES, TINY_NS, check_tuning
+from dflow._runtime.tuning cimport (
+    COUNT_AFTER, FENCE_AFTER, INLINE_NS, MIDDLING, STUCK, TASK_BYTES, TINY_NS, check_tuning)
 from dflow._runtime cimport waiting
 from dflow._runtime.waiting cimport (
     block, finished, FOR_ENDED, FOR_FEWER, FOR_LANE, nudge, settle, Wait, wait_for, wait_storage)
@@ -174,7 +175,10 @@ cdef bint join(Task* t) noexcept:
     elif not reduces or open_leader() == NULL or not offer_last(t, &closed):
         return False
     if closed.leader != NULL:
-        queue(closed.leader, closed.cost)
+        if closed.needed and closed.cost < MIDDLING * settings.inline_cost:
+            waiting.run_or_queue(closed.leader, closed.cost)
+        else:
+            queue(closed.leader, closed.cost)
     if calls:
         wake_worker(lane, False)
     return True

@@ -7,7 +7,7 @@ from threading import local
 import numpy as np
 cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy, memmove, memset
 from libc.stdint cimport int64_t
 from dflow._runtime.waiting cimport wait_storage
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
@@ -23,7 +23,7 @@ from dflow._kernels.dtypes cimport (
 from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._array.in_caller cimport run_unary
-from dflow._base.thread_state cimport near, set_recording
+from dflow._base.thread_state cimport direct, near, set_recording
 from dflow._functions.sequences cimport from_sequence, is_sequence
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace
 from dflow._array.core import attach
@@ -506,7 +506,7 @@ cdef int set_index(ndarray a, object key, object value) except -1:
             return 0
     if is_ours(key) and (<ndarray>key).ndim:
         return selection_hooks.advanced_set(a, key, value)
-    view = simple_view(a, key)
+    view = a if key is Ellipsis else simple_view(a, key)
     if view is None:
         view = base_index(a, key)
     if view is NotImplemented:
@@ -537,8 +537,24 @@ cdef ndarray as_swapped(ndarray v, ndarray value):
     swaps.begun = v.offset, value.offset, <size_t>v.st, v.st.version, copy_of(v)
     return value
 
+cdef enum:
+    FEW_BYTES = 4096            # that are copied at once
+
+cdef inline bint copied_here(ndarray v, ndarray a) noexcept:
+    """Whether a few elements of the same type and shape have been copied, as nobody was using them."""
+    cdef intp n = v.size * v.itemsize
+    if v.code != a.code or not v.flags & a.flags & C_CONTIGUOUS or n > FEW_BYTES or v.ndim != a.ndim or (
+            memcmp(v.shape, a.shape, v.ndim * sizeof(intp)) or settings.inline_cost <= 0
+            or not is_idle(v.st, direct) or not is_here(a)):
+        return False
+    memmove(data_of(v), data_of(a), n)          # they may overlap
+    settings.inlined += 1
+    return True
+
 cdef int store(ndarray v, object key, object value) except -1:
     """What is no Python number into the view that a key names."""
+    if is_ours(value) and copied_here(v, <ndarray>value):
+        return 0
     if v.ndim == 0 and mxnet_rules and isinstance(value, (ndarray, cnp.ndarray)) and value.size == 1:
         value = value.reshape(())
     if v.ndim == 0 and not (isinstance(value, ndarray) and ((<ndarray>value).ndim == 0 or has_ellipsis(key))):

@@ -18,6 +18,7 @@ from dflow._runtime.queues cimport Lane
 cdef struct Closed:         # a group that was closed
     Task* leader            # for the caller to queue; NULL: there was none, or it still waits for something
     double cost             # nanoseconds, of all members
+    bint needed             # the group that follows waits for something that is not done: this one, if that is all
 
 cdef struct Ripeness:       # what an idle worker saw of the open group,
     Task* leader

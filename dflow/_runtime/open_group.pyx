@@ -50,6 +50,7 @@ cdef bint offer(Task* t, Closed* closed) noexcept:
             closed[0] = close()
     if opening.leader == NULL:
         begin(t)
+        closed.needed = load_int(&t.npending) > 1
     else:
         append(t)
     if row:
@@ -126,6 +127,7 @@ cdef Closed close() noexcept nogil:
     cdef Closed closed
     closed.leader = opening.leader
     closed.cost = opening.cost
+    closed.needed = False
     store_ptr(&opening.leader, NULL)
     if closed.leader != NULL and add_int(&closed.leader.npending, -1):
         closed.leader = NULL            # what it waits for will queue it

@@ -9,7 +9,7 @@ What it waits for is a Wait, of one of the kinds below; finished() says whether 
 """
 
 from dflow._kernels.kernel cimport intp
-from dflow._runtime.graph cimport Storage
+from dflow._runtime.graph cimport Storage, Task
 from dflow._runtime.queues cimport Lane
 from dflow._runtime.region cimport Region
 
@@ -44,6 +44,7 @@ cdef bint make_room(size_t nbytes) except -1           # in the budget. False: t
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil
 cdef void nudge() noexcept                                  # somebody asks whether something is ready: let it become so
+cdef void run_or_queue(Task* t, double cost) noexcept       # a small group that is complete and ready, and needed
 cdef void try_to_catch_up(Storage* s) noexcept              # runs small work that s waits for, if it can
 cdef double catch_up(Storage* s, double most) noexcept      # the same, of up to so many nanoseconds each, always
 

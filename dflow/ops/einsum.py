@@ -88,10 +88,12 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
 
 
 def _products(left, right):
-    """left @ right; of many short vectors as sums of rows, which take less than a call for each."""
+    """left @ right; of many vectors as sums of rows, where these take less than a call for each: of short ones, and of
+    integers, for whose products there is no BLAS."""
     n = left.shape[-1]
-    if left.ndim == 3 and left.shape[1] == right.shape[2] == 1 and n <= SHORT and left.dtype.char in "fdFD":
-        return add_reduce(multiply(left.reshape(-1, n), right.reshape(-1, n)), -1)
+    if left.ndim == 3 and left.shape[1] == right.shape[2] == 1 and (
+            left.dtype.kind in "iub" or n <= SHORT and left.dtype.char in "fdFD"):
+        return add_reduce(multiply(left.reshape(-1, n), right.reshape(-1, n)), -1, left.dtype)
     return left @ right
 
 

@@ -46,11 +46,14 @@ def where(condition, x=_NOTHING, y=_NOTHING, /):
 op("b", "a > 0", "v", "e", "s", "[0, 3]", "f > 1", kind="blocking", method=counting.nonzero_method)(counting.nonzero)
 
 
-@op("b", "a > 0", "v", "e", kind="blocking", small=SMALL)
+@op("b", "a > 0", "v", "e", "s", "f > 1", kind="blocking")
 def argwhere(a):
     """The indices of what is not zero, one a row. Waits."""
     a = as_array(a)
-    return follow(a, as_array(numpy.argwhere(window_of(a))))
+    if a.ndim == 0:
+        return follow(a, as_array(numpy.argwhere(window_of(a))))
+    places = counting.nonzero(a)
+    return places[0].reshape(-1, 1) if a.ndim == 1 else joining.stack(places).T
 
 
 @op("b", "a > 0", "v", kind="blocking")

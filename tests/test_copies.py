@@ -1,11 +1,12 @@
 """Joins, repeats and fills of what is small, which have ways of their own: NumPy's results, types and warnings."""
 
 import time
+import warnings
 
 import numpy
 import pytest
 from compare import assert_as_given, assert_same, given
-from engines import configured
+from engines import Gate, configured
 
 import dflow
 import dflow.numpy as np
@@ -192,3 +193,36 @@ def test_backwards(statement, queued):
                     exec(statement, its)
             for name in "xa":
                 assert_same(names[1][name], names[0][name])
+
+
+STORES = ("x[...] = y", "x[a:b] = y[a:b]", "x[a:b][...] = x[c:c + b - a]", "x[:b] = x[a:a + b]", "m[...] = m[::-1]",
+          "m[i] = m[j]", "m[i][...] = x[:7]", "m[i:] = m[:len(m) - i]", "x[...] = y[:1]", "m[...] = x[:7]", "x[...] = x",
+          "z[...] = y[0]", "z[...] = x[a:a + 1][0]", "x[...] = k", "x.reshape(-1, 1)[...] = y.reshape(-1, 1)")
+
+
+@pytest.mark.parametrize("how", ["here", "queued", "pending"])
+@pytest.mark.parametrize("statement", STORES)
+def test_stores_of_what_overlaps(statement, how):
+    """As if the right side was copied first, whoever copies, and whatever is being done with either side."""
+    random = numpy.random.default_rng(11)
+    with configured(limit=0 if how == "queued" else None):
+        for _ in range(25):
+            n, dtype = int(10 ** random.uniform(1, 3.5)) + 7, random.choice(["f8", "i4", "u1", "c16", "f2"])
+            a, c = (int(i) for i in random.integers(0, n // 2, 2))
+            numbers = {"a": a, "c": c, "b": a + int(random.integers(0, n // 2 - a + 1)), "i": int(random.integers(5)),
+                       "j": int(random.integers(5))}
+            arrays = {name: drawn(random, dtype, n).astype(dtype) for name in "xy"}
+            arrays |= {"m": drawn(random, dtype, (5, 7)).astype(dtype), "z": numpy.zeros((), dtype),
+                       "k": drawn(random, "f8", n).astype("f4")}
+            names = [{name: module.array(x) for name, x in arrays.items()} | numbers for module in (numpy, np)]
+            with Gate() as gate, numpy.errstate(all="ignore"):
+                if how == "pending":
+                    chosen = "xym"[random.integers(3)]
+                    names[1][chosen] = gate.hold(names[1][chosen])
+                for its in names:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        exec(statement, its)
+                gate.open()
+                for name in "xymz":
+                    assert_same(names[1][name], names[0][name])

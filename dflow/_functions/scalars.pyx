@@ -36,8 +36,10 @@ cdef extern from *:
 
 cdef extern from "_kernels/c/elements.h" nogil:
     ctypedef int (*two_numbers)(int op, const void* p, const void* q, void* r)
+    ctypedef int (*one_number)(int op, const void* p, void* r)
     two_numbers of_two_numbers[18]
-    int OP_ADD, OP_XOR, OP_LESS, OP_GREATER_EQUAL
+    one_number of_one_number[18]
+    int OP_ADD, OP_XOR, OP_LESS, OP_GREATER_EQUAL, OP_INVERT
     int TRUE_OUTCOME, NUMBER, WRAPPED
 
 ctypedef fused real:
@@ -216,7 +218,7 @@ cdef inline bint is_told(int flags) except -1:
 
 # ---- two numbers of one type, which programs have most ---------------------------------------------------------------
 
-if [ADD, XOR, LESS, GREATER_EQUAL] != [OP_ADD, OP_XOR, OP_LESS, OP_GREATER_EQUAL]:
+if [ADD, XOR, LESS, GREATER_EQUAL, INVERT] != [OP_ADD, OP_XOR, OP_LESS, OP_GREATER_EQUAL, OP_INVERT]:
     raise ImportError("_kernels/c/elements.h numbers the operators otherwise than _array/core.pxd")
 
 cdef ndarray quick_arithmetic(int op, int code, char* p, char* q, bint scalars):
@@ -233,8 +235,10 @@ cdef ndarray quick_arithmetic(int op, int code, char* p, char* q, bint scalars):
         if op == FLOOR_DIVIDE or op == REMAINDER:
             return (quick_quotient(op, code, (<double*>p)[0], (<double*>q)[0]) if code == DOUBLE else
                     quick_quotient(op, code, (<float*>p)[0], (<float*>q)[0]) if code == FLOAT else None)
-        if op == MULTIPLY and is_complex(code) and not scalars:         # NumPy's arrays round otherwise
+        if (op == MULTIPLY and is_complex(code) or op == POWER) and not scalars:        # NumPy's arrays round otherwise
             return None
+    elif op == TRUE_DIVIDE:
+        return None
     out = new_scalar(code)
     how = compute(op, p, q, out.st.data)
     if how == NUMBER or how == WRAPPED and not is_told(FP_OVER):
@@ -560,8 +564,14 @@ cdef ndarray wrapped_round(int op, int code, int128 value, bint scalars):
 
 cdef ndarray scalar_unary(int op, ndarray a):
     """op a for one number."""
+    cdef one_number compute = of_one_number[a.code]
+    cdef ndarray out
     if a.ndim or settings.inline_cost <= 0 or not is_here(a):
         return None
+    if compute != NULL and (op != ABSOLUTE or not is_complex(a.code)):
+        out = new_number(a.code)
+        if compute(op, data_of(a), out.st.data) == NUMBER:
+            return out
     return of_number(op, a.code, data_of(a), a.flags & SCALAR != 0)
 
 cdef ndarray of_number(int op, int code, char* p, bint scalar):

@@ -460,13 +460,11 @@ cdef bint run_with_gil(Task* t) noexcept:
 cdef void run_or_queue(Task* t, double cost) noexcept:
     """A group that nobody joins any more, ready and small, which the newest task waits for. While nothing else is
     pending, to hand it over takes longer than to run it here, and who follows would be behind a worker for good."""
-    if pending() <= members_of(t) + 1:
-        if not take(t):                 # a thread that helps has claimed it
-            return
-        if run_with_gil(t):
-            return
+    if not take(t):                     # a thread that helps has claimed it, and may be through with it
+        return
+    if pending() > members_of(t) + 1 or not run_with_gil(t):
         store_int(&t.state, IDLE)
-    queue(t, cost)
+        queue(t, cost)
 
 cdef void run_without_gil(Task* t, Wait* w) noexcept:
     """run_chain() for who has the GIL, and is no Runner yet."""

@@ -93,7 +93,8 @@ def _products(left, right):
     n = left.shape[-1]
     if left.ndim == 3 and left.shape[1] == right.shape[2] == 1 and (
             left.dtype.kind in "iub" or n <= SHORT and left.dtype.char in "fdFD"):
-        return add_reduce(multiply(left.reshape(-1, n), right.reshape(-1, n)), -1, left.dtype)
+        rows = len(left), n
+        return add_reduce(multiply(left.reshape(rows), right.reshape(rows)), -1, left.dtype)
     return left @ right
 
 

@@ -7,13 +7,14 @@
 /* The operators, as Op in _array/core.pxd numbers them. */
 enum Operator { OP_ADD, OP_SUBTRACT, OP_MULTIPLY, OP_TRUE_DIVIDE, OP_FLOOR_DIVIDE, OP_REMAINDER, OP_POWER, OP_LSHIFT,
                 OP_RSHIFT, OP_AND, OP_OR, OP_XOR, OP_LESS, OP_LESS_EQUAL, OP_EQUAL, OP_NOT_EQUAL, OP_GREATER,
-                OP_GREATER_EQUAL };
+                OP_GREATER_EQUAL, OP_DIVMOD, OP_MATMUL, OP_NEGATIVE, OP_POSITIVE, OP_ABSOLUTE, OP_INVERT };
 
 /* What became of it: the truth of a comparison, or of an operation of bools; a number, at r; its last bits, as it is
  * beyond the type's range; or nothing: the long way knows what to do. */
 enum Outcome { FALSE_OUTCOME, TRUE_OUTCOME, NUMBER, WRAPPED, NOTHING };
 
 typedef int (*two_numbers)(int op, void const *p, void const *q, void *r);
+typedef int (*one_number)(int op, void const *p, void *r);
 
 #define COMPARISONS(x, y)                                                                                              \
     case OP_LESS: return x < y;                                                                                        \
@@ -22,6 +23,14 @@ typedef int (*two_numbers)(int op, void const *p, void const *q, void *r);
     case OP_NOT_EQUAL: return x != y;                                                                                  \
     case OP_GREATER: return x > y;                                                                                     \
     case OP_GREATER_EQUAL: return x >= y;
+
+/* x to the power y, its last bits. */
+static inline unsigned long long raised(unsigned long long x, unsigned long long y) {
+    unsigned long long result = 1;
+    for (; y; y >>= 1, x *= x)
+        if (y & 1) result *= x;
+    return result;
+}
 
 #define INTEGERS(name, T, U)                                                                                           \
     static int two_##name(int op, void const *p, void const *q, void *r) {                                             \
@@ -44,10 +53,22 @@ typedef int (*two_numbers)(int op, void const *p, void const *q, void *r);
                 z = x % y;                                                                                             \
                 z = op == OP_REMAINDER ? (T)(z < 0 ? z + y : z) : (T)(x / y - (z < 0));                                \
                 break;                                                                                                 \
+            case OP_POWER:                                                                                             \
+                if (y < 0) return NOTHING;                                                                             \
+                z = (T)raised((unsigned long long)x, (unsigned long long)y);                                           \
+                break;                                                                                                 \
             default: return NOTHING;                                                                                   \
         }                                                                                                              \
         *(T *)r = z;                                                                                                   \
         return over ? WRAPPED : NUMBER;                                                                                \
+    }                                                                                                                  \
+    static int one_##name(int op, void const *p, void *r) {                                                            \
+        T x = *(T const *)p, z = x;                                                                                    \
+        if (op == OP_INVERT) z = (T)~x;                                                                                \
+        else if ((op == OP_NEGATIVE || (op == OP_ABSOLUTE && x < 0)) && __builtin_sub_overflow((T)0, x, &z))           \
+            return NOTHING;                                                                                            \
+        *(T *)r = z;                                                                                                   \
+        return NUMBER;                                                                                                 \
     }
 INTEGERS(byte, signed char, unsigned char)
 INTEGERS(ubyte, unsigned char, unsigned char)
@@ -74,7 +95,7 @@ static int two_bool(int op, void const *p, void const *q, void *r) {
 }
 
 /* What may raise a flag is left: what is infinite or no number, or so small that bits are lost. */
-#define REALS(name, T, LEAST, MOST)                                                                                    \
+#define REALS(name, T, LEAST, MOST, POWER)                                                                             \
     static int two_##name(int op, void const *p, void const *q, void *r) {                                             \
         T x = *(T const *)p, y = *(T const *)q, z;                                                                     \
         switch (op) {                                                                                                  \
@@ -89,10 +110,20 @@ static int two_bool(int op, void const *p, void const *q, void *r) {
                 z = x / y;                                                                                             \
                 if (fabs(z) < LEAST && x != 0) return NOTHING;                                                         \
                 break;                                                                                                 \
+            case OP_POWER:                                                                                             \
+                z = POWER(x, y);                                                                                       \
+                if (fabs(z) < LEAST) return NOTHING;                                                                   \
+                break;                                                                                                 \
             default: return NOTHING;                                                                                   \
         }                                                                                                              \
         if (z - z != 0) return NOTHING;                                                                                \
         *(T *)r = z;                                                                                                   \
+        return NUMBER;                                                                                                 \
+    }                                                                                                                  \
+    static int one_##name(int op, void const *p, void *r) {                                                            \
+        T x = *(T const *)p;                                                                                           \
+        if (op == OP_INVERT) return NOTHING;                                                                           \
+        *(T *)r = op == OP_NEGATIVE ? -x : op == OP_ABSOLUTE ? (T)fabs(x) : x;                                         \
         return NUMBER;                                                                                                 \
     }                                                                                                                  \
     static inline int tame_##name(T x) { return x == 0 || (fabs(x) >= 1 / MOST && fabs(x) <= MOST); }                  \
@@ -115,9 +146,14 @@ static int two_bool(int op, void const *p, void const *q, void *r) {
         if (re - re != 0 || im - im != 0) return NOTHING;                                                              \
         ((T *)r)[0] = re, ((T *)r)[1] = im;                                                                            \
         return NUMBER;                                                                                                 \
+    }                                                                                                                  \
+    static int one_c##name(int op, void const *p, void *r) {                                                           \
+        if (op != OP_NEGATIVE) return NOTHING;                                                                         \
+        ((T *)r)[0] = -((T const *)p)[0], ((T *)r)[1] = -((T const *)p)[1];                                            \
+        return NUMBER;                                                                                                 \
     }
-REALS(float, float, FLT_MIN, 0x1p50f)
-REALS(double, double, DBL_MIN, 0x1p480)
+REALS(float, float, FLT_MIN, 0x1p50f, powf)
+REALS(double, double, DBL_MIN, 0x1p480, pow)
 #undef REALS
 
 static int two_half(int op, void const *p, void const *q, void *r) {
@@ -136,9 +172,21 @@ static int two_half(int op, void const *p, void const *q, void *r) {
 }
 #undef COMPARISONS
 
+static int one_half(int op, void const *p, void *r) {
+    uint16_t x = *(uint16_t const *)p;
+    if (op == OP_INVERT) return NOTHING;
+    *(uint16_t *)r = op == OP_NEGATIVE ? x ^ 0x8000 : op == OP_ABSOLUTE ? x & 0x7fff : x;
+    return NUMBER;
+}
+
 /* By code; NULL: the long way. */
 static two_numbers const of_two_numbers[18] = {
     two_bool, two_byte, two_ubyte, two_short, two_ushort, two_int, two_uint, two_long, two_ulong, two_longlong,
     two_ulonglong, two_float, two_double, NULL, two_cfloat, two_cdouble, NULL, two_half };
+
+/* Negative, positive, absolute, inverted: without a flag. */
+static one_number const of_one_number[18] = {
+    NULL, one_byte, one_ubyte, one_short, one_ushort, one_int, one_uint, one_long, one_ulong, one_longlong,
+    one_ulonglong, one_float, one_double, NULL, one_cfloat, one_cdouble, NULL, one_half };
 
 #endif

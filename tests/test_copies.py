@@ -197,7 +197,8 @@ def test_backwards(statement, queued):
 
 STORES = ("x[...] = y", "x[a:b] = y[a:b]", "x[a:b][...] = x[c:c + b - a]", "x[:b] = x[a:a + b]", "m[...] = m[::-1]",
           "m[i] = m[j]", "m[i][...] = x[:7]", "m[i:] = m[:len(m) - i]", "x[...] = y[:1]", "m[...] = x[:7]",
-          "x[...] = x", "z[...] = y[0]", "z[...] = x[a:a + 1][0]", "x[...] = k", "x.reshape(-1, 1)[...] = y.reshape(-1, 1)")
+          "x[...] = x", "z[...] = y[0]", "z[...] = x[a:a + 1][0]", "x[...] = k",
+          "x.reshape(-1, 1)[...] = y.reshape(-1, 1)")
 
 
 @pytest.mark.parametrize("how", ["here", "queued", "pending"])

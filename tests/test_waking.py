@@ -9,6 +9,7 @@ from time import sleep
 
 import numpy
 import pytest
+from compare import assert_same
 from engines import HANG, Gate, configured, in_threads, poll
 
 import dflow
@@ -229,3 +230,56 @@ def test_what_is_needed_at_once_is_not_handed_over():
                 assert inlined(wait) == 0
         finally:
             dflow._engine.set_delays(0, 0)
+
+
+STEPS = ("v[1:-1] = x[:-2] + x[2:]\nx[1:-1] = v[:-2] - v[2:]",
+         "v[1:-1] = (x[:-2] + x[2:] + x[1:-1]) * 2\nx[1:-1] = v[:-2] - v[2:]",
+         "w = v.copy()\nw[3:-3] = x[3:-3] * 3 + v[3:-3]\nv = w - x\nx[...] = w",
+         "v[2:] = v[:-2] + x[2:]\nx = x + v",
+         "x[1:] -= x[:-1]\nv = (x != v).any() + x\nx[:-1] += v[1:]",
+         "t = (x - v).max()\nv[1:] = x[1:] - x[:-1] + t\nx = v + t")
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4", "u1"])
+@pytest.mark.parametrize("steps", STEPS)
+def test_steps_that_depend_on_each_other(steps, dtype):
+    """Small groups, each of which waits for the one before, are run where they are submitted; large ones by workers:
+    what they compute is the same, in several threads too, and with something else pending."""
+    random = numpy.random.default_rng(7)
+    code = compile(steps, "<steps>", "exec")
+    for _ in range(6):
+        n = int(10 ** random.uniform(2, 4.7))
+        source = [random.integers(0, 9, n).astype(dtype) for _ in range(2)]
+        expected = dict(zip("xv", map(numpy.array, source)))
+        for _ in range(12):
+            exec(code, expected)
+
+        def run(source=source, expected=expected):
+            names = dict(zip("xv", map(np.array, source)))
+            for _ in range(12):
+                exec(code, names)
+            for name in "xv":
+                assert_same(names[name], expected[name])
+
+        with configured(workers=int(random.integers(1, 4))):
+            run()
+            if random.random() < 0.4:
+                in_threads(run, run, run)
+            with Gate() as gate:
+                held = gate.hold()
+                run()
+                gate.open()
+                assert_same(held, numpy.zeros(2))
+
+
+def test_small_steps_run_where_they_are_submitted():
+    with configured(workers=2):
+        x, v = np.ones(6000), np.zeros(6000)
+        dflow.waitall()
+        with dflow.engine.timeline() as events:
+            for _ in range(200):
+                v[1:-1] = x[:-2] + x[2:]
+                x[1:-1] = v[:-2] * 0.5
+            dflow.waitall()
+    ran = [event.worker for event in events]
+    assert ran.count(0) > len(ran) // 4, ran            # a worker takes those that nobody joins for a while

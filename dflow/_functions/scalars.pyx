@@ -15,8 +15,9 @@ from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event, fp_strict, fp_warn, read_fp_policy
 from dflow._kernels.kernel cimport Kernel
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, LONGDOUBLE, NCODES, Scalar, half_of, half_value, in_range,
-    int128, integer_at, is_complex, is_integer, itemsizes, real_code, scalar_code, scalar_data, settle, uint128)
+    BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, LONGDOUBLE, NCODES, Scalar, half_of,
+    half_value, in_range, int128, integer_at, is_complex, is_integer, itemsizes, real_code, scalar_code,
+    scalar_data, settle, uint128)
 from dflow._array.core cimport (
     ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR, LESS,
     LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, NEGATIVE, ABSOLUTE, INVERT, SCALAR, data_of, is_here,

@@ -166,6 +166,25 @@ def test_fills_of_reversed_views(dtype, view):
             assert_same(ours, theirs)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_every_other_element(dtype):
+    """What lies as far apart as it is long, parts of complex numbers too, wherever it begins: copied, cast, added."""
+    random = numpy.random.default_rng(9)
+    for _ in range(30):
+        n, start = int(10 ** random.uniform(0, 4)), int(random.integers(4))
+        step = int(random.choice([2, 2, 2, 3, -2]))
+        x = drawn(random, "f8", (3, n)).astype(dtype)
+        views, ours = ([a[0, start::step], a[:, start::step], a.T[start::step], a[:, ::step].T, a.real, a.imag,
+                        a[1:].imag] for a in (x, np.array(x)))
+        for view, own in zip(views, ours):
+            assert_same(own.copy(), view.copy())
+            assert_same(own.astype("f4" if dtype not in "FD" else "F"), view.astype("f4" if dtype not in "FD" else "F"))
+            with numpy.errstate(all="ignore"):
+                assert_same((own == view) | (own != 0), (view == view) | (view != 0))
+                if dtype != "?":
+                    assert_same(own + own - view, view + view - view)
+
+
 BACKWARDS = ("x[::-1] += 2", "x[::-1] *= y[::-1]", "x[::-1] -= y", "x[::-1][...] = y[::-1]", "x[::-1][...] = 3",
              "np.negative(y[::-1], out=x[::-1])", "x[::-2] += y[::-2]", "x[::-1][1:] = y[::-1][:-1]",
              "x[::-1][1:] = x[::-1][:-1]", "x[k[::-1]] = y[::-1]", "np.add.at(x, k[::-1], y[::-1])",

@@ -124,7 +124,20 @@ def test_long_vectors(dtype, n):
     x, y = draw((n,), dtype), draw((n,), dtype, 1)
     for step in (1, -1, 2):
         check(x, y, product=lambda np, x, y: x[::step] @ y[::step], n=n, settings=ANY_WORKERS)      # noqa: B023
+        check(x, y, product=lambda np, x, y: np.vdot(x[::step], y[::step]), n=n, settings=ANY_WORKERS)      # noqa: B023
     check(x[::2], y, product=lambda np, x, y: np.dot(x, y[:x.size]), n=n)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_of_vectors_of_any_length(dtype):
+    """Ready and pending ones, beside those of another type: up to some length where they are asked for."""
+    random = numpy.random.default_rng(6)
+    for _ in range(40):
+        n = int(10 ** random.uniform(0, 5.6))
+        x, y = draw((n,), dtype, n), draw((n,), random.choice([dtype, "complex64", "float64"]), 1)
+        name = str(random.choice(["dot", "vdot", "inner"]))
+        for product in (lambda np, x, y: getattr(np, name)(x, y), lambda np, x, y: getattr(np, name)(x + y, y * 2)):  # noqa: B023
+            check(x, y, product=product, n=n)
 
 
 def test_long_vectors_with_what_is_no_number():

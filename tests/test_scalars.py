@@ -1,5 +1,6 @@
 """Scalars are kept when they end, and used again: what the next one must not inherit, and what must not be kept."""
 
+import itertools
 import operator
 import subprocess
 import sys
@@ -496,6 +497,27 @@ def test_arithmetic_of_elements(seed, types):
         if "g" in types or not any("scalar" in text for text in texts):
             results = [(end, sorted({text.split()[0] for text in told})) for end, told in results]
         assert results[0][1] == results[1][1], (name, theirs)
+
+
+@pytest.mark.parametrize("dtype, bits", [("f4", "u4"), ("f8", "u8")])
+def test_what_is_infinite_or_no_number_stays_so(dtype, bits):
+    """Bits, those of NaNs too, where one operand has them; and no warning but of what is invalid, or too large."""
+    info = numpy.finfo(dtype)
+    quiet = numpy.array([numpy.nan, -numpy.nan], dtype).view(bits)
+    signals = (quiet ^ (1 << info.nmant - 1) ^ 1)[:dtype == "f8"]       # of float32 they are read as float64, and quiet
+    values = [*numpy.concatenate([quiet, quiet + 5, signals]).astype(bits).view(dtype)]
+    nans = len(values)
+    values += [*numpy.array([numpy.inf, -numpy.inf, 0, -0.0, 2, info.max, info.tiny], dtype)]
+    theirs, ours = values, [*np.array(numpy.array(values))]
+    for name in ("add", "sub", "mul", "truediv", "pow"):
+        for i, j in itertools.product(range(len(values)), repeat=2):
+            (kind, one, *_), told = told_by(lambda: getattr(operator, name)(theirs[i], theirs[j]))      # noqa: B023
+            (_, other, *_), told_ours = told_by(lambda: getattr(operator, name)(ours[i], ours[j]))      # noqa: B023
+            if i < nans and j < nans:       # of two nobody promises which it is
+                assert numpy.isnan(other) == numpy.isnan(one)
+            else:
+                assert kind == "value" and told_ours == told, (name, theirs[i], theirs[j])
+                assert numpy.asarray(other).view(bits) == one.view(bits), (name, theirs[i], theirs[j])
 
 
 def computed_as_scalars(name, made, bare, *operands):

@@ -67,7 +67,7 @@ def test_what_only_numpys_private_modules_have_is_numpys():
     from dflow.numpy._core import numerictypes
     from dflow.numpy.core import overrides
 
-    assert numerictypes.maximum_sctype is numpy._core.numerictypes.maximum_sctype
+    assert numerictypes.obj2sctype is numpy._core.numerictypes.obj2sctype
     assert overrides.array_function_dispatch is numpy._core.overrides.array_function_dispatch
 
 

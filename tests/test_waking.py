@@ -232,6 +232,20 @@ def test_what_is_needed_at_once_is_not_handed_over():
             dflow._engine.set_delays(0, 0)
 
 
+def test_a_product_that_is_read_at_once_is_computed_at_once():
+    """A dot product of what is pending and small: where it is read at once, no worker has it, but one time in 32."""
+    x, y = np.arange(5000.0), np.ones(5000)
+    dflow.waitall()
+    expected = float(numpy.arange(5000.0) @ numpy.ones(5000)) + 5000
+    with configured(workers=2):
+        for _ in range(40):
+            assert float((x + 1) @ y) == expected
+        before = dflow.engine.statistics()["inline"]
+        for _ in range(320):
+            assert float((x + 1) @ y) == expected
+        assert dflow.engine.statistics()["inline"] - before >= 300
+
+
 STEPS = ("v[1:-1] = x[:-2] + x[2:]\nx[1:-1] = v[:-2] - v[2:]",
          "v[1:-1] = (x[:-2] + x[2:] + x[1:-1]) * 2\nx[1:-1] = v[:-2] - v[2:]",
          "w = v.copy()\nw[3:-3] = x[3:-3] * 3 + v[3:-3]\nv = w - x\nx[...] = w",

@@ -250,7 +250,7 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
                   Site* site) except -1:
     """launch() once cost and loops are known. Changes nothing of what it is given. site: where it was submitted;
     NULL: here."""
-    cdef bint strict, middling, elementwise = (k.flags & ELEMENTWISE) != 0
+    cdef bint strict, small, ready, elementwise = (k.flags & ELEMENTWISE) != 0
     cdef double most = settings.tiny_cost if elementwise else settings.inline_cost
     if gpus and any_abroad(ops, nops) and not inside_host_task():
         if settings.naive:
@@ -258,21 +258,20 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
         return run_later(k, ops, nops, ndim, shape, core, site)
     read_fp_policy()
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
-    middling = not elementwise and most < cost <= MIDDLING * most and (
-        caught_up(ops, nops) if handed.needed > 0 else operands_ready(ops, nops))
-    if middling and handed.needed > 0:
+    small = not elementwise and cost <= MIDDLING * most
+    ready = (small or cost <= most) and operands_ready(ops, nops)
+    if small and not (ready and cost <= most) and handed.needed > 0 and (ready or caught_up(ops, nops)):
         handed.needed -= 1
-        most = cost
+        ready, most = True, cost
     if not strict and cost <= most and (
-            operands_ready(ops, nops)
-            or (cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
-                and caught_up(ops, nops))) and not ahead_of_workers(ops, nops):
+            ready or cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
+            and caught_up(ops, nops)) and not ahead_of_workers(ops, nops):
         if run_here(k, ops, nops, ndim, shape, core):
             return 0
     if strict or settings.naive or inside_host_task():
         return with_references(WAIT if strict else TRY, k, ops, nops, ndim, shape, core, site)
     run_later(k, ops, nops, ndim, shape, core, site)
-    if middling and k.nin < nops:
+    if small and k.nin < nops:
         handed.over = ops[k.nin].s
     return 0
 

@@ -14,14 +14,15 @@ from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_block, fold_one
 from dflow._runtime.fp_errors cimport fp_event, fp_strict, fp_warn, read_fp_policy
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport (
-    FLAT, FULL, HAS_REGIONS, readable, storage_allocate, Task, task_constant, task_dims, task_new, TRACKED, WRITE)
+    FLAT, FULL, handed, HAS_REGIONS, readable, storage_allocate, Task, task_constant, task_dims, task_new, TRACKED,
+    WRITE)
 from dflow._runtime.region cimport Region
 from dflow._array.dispatch cimport (
     Operand, Core, UNTRACKED_READ, fill_access, fill_constant, launch, region_of_run)
 from dflow._array.in_caller cimport joins, run_now, run_unary
 from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.casts cimport cast_kernel
-from dflow._kernels.dtypes cimport BOOL, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
+from dflow._kernels.dtypes cimport BOOL, CDOUBLE, CFLOAT, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport (
@@ -420,12 +421,13 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         be_element(out)
         memset(out.st.data, 0, out.itemsize)
         return out
-    if not multiplies(p, x, y) or not is_near(x) or not is_near(y) or not together(x, y):
+    if not multiplies(p, x, y) or not together(x, y):
         return None
     dims[0] = 1
     steps[0] = steps[1] = steps[2] = 0
     ndim = fill_product(x, y, dims + 1, steps + 3, shape)
-    if dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost:
+    if dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost or not (
+            is_near(x) and is_near(y) or ndim == 0 and comes_near(x) and comes_near(y)):
         return None
     out = new_array(p.codes[2], ndim, shape)
     if not give_memory(out, x, y):
@@ -467,7 +469,8 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     cdef ndarray out
     if not multiplies(p, x, y):
         return None
-    if x.ndim == y.ndim == 1 and x.shape[0] >= 4 * BLOCK and x.code == y.code and (x.code == FLOAT or x.code == DOUBLE):
+    if x.ndim == y.ndim == 1 and x.size >= 4 * block_of(x) and x.code == y.code and (
+            x.code in (FLOAT, DOUBLE, CFLOAT, CDOUBLE)):
         return dot_in_blocks(p, x, y)
     core.ndim = 3
     core.nsteps = 6
@@ -483,11 +486,14 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     return out
 
 cdef enum:
-    BLOCK = 1 << 16             # elements of long vectors that are multiplied at a time
+    BLOCK = 1 << 19             # bytes of long vectors that are multiplied at a time
+
+cdef inline intp block_of(ndarray x) noexcept:
+    return BLOCK // max(x.itemsize, 8)
 
 cdef ndarray dot_in_blocks(Plan* p, ndarray x, ndarray y):
-    """The product of long vectors, of floats: of blocks of them, of the few elements left over, and the sum of all."""
-    cdef intp blocks = x.shape[0] // BLOCK, length = x.shape[0] // blocks & ~63
+    """The product of long vectors, not of integers: of blocks of them, of what is left over, and the sum of all."""
+    cdef intp blocks = x.shape[0] // block_of(x), length = x.shape[0] // blocks & ~63
     cdef intp rest = x.shape[0] - blocks * length, n = blocks + (rest > 0)
     cdef ndarray sums = new_array(x.code, 1, &n, True), out = new_array(x.code, 0, NULL, True)
     dot_rows(p, rows_of(x, 0, blocks, length), rows_of(y, 0, blocks, length), rows_of(sums, 0, blocks, 1))
@@ -514,8 +520,10 @@ cdef int dot_rows(Plan* p, ndarray x, ndarray y, ndarray out) except -1:
     cdef Core core
     cdef Operand ops[3]
     cdef intp rows = x.shape[0]
-    cdef double one = 1
-    cdef float short_one = 1
+    cdef double[2] one
+    cdef float[2] short_one
+    one[0], one[1] = 1, 0
+    short_one[0], short_one[1] = 1, 0
     core.ndim = 3
     core.nsteps = 6
     memset(core.steps, 0, 6 * sizeof(intp))
@@ -524,7 +532,7 @@ cdef int dot_rows(Plan* p, ndarray x, ndarray y, ndarray out) except -1:
     core.steps[1] = strides_of(x)[1]
     fill_operand(&ops[0], x, 2, x.shape, False)
     if y is None:
-        fill_constant(&ops[1], <char*>&one if x.code == DOUBLE else <char*>&short_one, x.itemsize)
+        fill_constant(&ops[1], <char*>short_one if x.code == FLOAT or x.code == CFLOAT else <char*>one, x.itemsize)
     else:
         core.steps[2] = strides_of(y)[1]
         fill_operand(&ops[1], y, 2, y.shape, False)
@@ -558,6 +566,8 @@ cdef inline bint is_decided(Reduction* r, ndarray a) noexcept:
 
 cdef bint comes_near(ndarray a):
     """Whether what a waits for was small, and has been run here: one number of it is likely to be read at once."""
+    if not readable(a.st) and handed.needed > 0:
+        handed.needed -= 1
     try_to_catch_up(a.st)
     return is_near(a)
 

@@ -40,6 +40,7 @@ cdef extern from "_kernels/c/elements.h" nogil:
     ctypedef int (*one_number)(int op, const void* p, void* r)
     two_numbers of_two_numbers[18]
     one_number of_one_number[18]
+    uint64_t raised(uint64_t x, uint64_t y)
     int OP_ADD, OP_XOR, OP_LESS, OP_GREATER_EQUAL, OP_INVERT
     int TRUE_OUTCOME, NUMBER, WRAPPED
 
@@ -529,7 +530,8 @@ cdef ndarray integer_arithmetic(int op, Pair* pair, int128 x, int128 y, bint qui
             return None
         return new_integer(code, <int128>(<uint128>x << y) if op == LSHIFT else x >> y)     # of its last bits
     elif op == POWER:
-        return new_integer(code, raised(x, y)) if y >= 0 and pair.kind != BOOL and pair.other != BOOL else None
+        return None if y < 0 or pair.kind == BOOL or pair.other == BOOL else (
+            new_integer(code, raised(<uint64_t>x, <uint64_t>y)))
     elif y == 0:
         if quietly:
             return None
@@ -544,16 +546,6 @@ cdef ndarray integer_arithmetic(int op, Pair* pair, int128 x, int128 y, bint qui
     if in_range(z, code):
         return new_integer(code, z)
     return None if quietly else wrapped_round(op, code, z, of_scalars(pair))
-
-cdef inline uint64_t raised(int128 x, int128 y) noexcept nogil:
-    """x to the power y, wrapped round."""
-    cdef uint64_t base = <uint64_t>x, result = 1
-    while y > 0:
-        if y & 1:
-            result *= base
-        base *= base
-        y >>= 1
-    return result
 
 cdef ndarray wrapped_round(int op, int code, int128 value, bint scalars):
     """Of what is beyond the range of integers, the last bits, which NumPy's scalars tell of."""

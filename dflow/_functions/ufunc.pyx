@@ -34,7 +34,6 @@ from dflow._functions.out import (
     as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, numpys_reduction,
     only_output, to_end)
 from dflow._functions.views import open_window
-
 from numpy._core._exceptions import _UFuncCastingError
 
 cdef extern from "Python.h":
@@ -73,7 +72,7 @@ cdef object kind_type(int kind):
 cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) except NULL:
     """Ask NumPy for the types of the loop, and find it."""
     cdef Plan* p
-    cdef int i, kind
+    cdef int i
     cdef list codes = []
     arguments = tuple([kind_type(kind) for kind in kinds]) + (None,) * u.nout
     keywords = {} if signature is None else {"signature": signature}
@@ -94,8 +93,7 @@ cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) exc
     for i in range(p.nargs):
         p.codes[i] = codes[i]
         if i < u.nin:
-            kind = kinds[i]
-            if kind < NCODES and kind != p.codes[i] or kind == WEAK_INT and p.codes[i] == BOOL:
+            if kinds[i] < NCODES and kinds[i] != p.codes[i] or kinds[i] == WEAK_INT and p.codes[i] == BOOL:
                 p.direct = False
     return p
 
@@ -407,8 +405,10 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
     cdef list arrays, results, groups = []
     cdef set missing = set()            # optional dimensions that some input does not have
     arrays = [as_array(x) for x in inputs]
-    kinds = tuple([(<ndarray>x).code for x in arrays])
-    p = plan_for(u, kinds, inputs, dtype, casting, signature)
+    p = plan_for(u, tuple([(<ndarray>x).code for x in arrays]), inputs, dtype, casting, signature)
+    if u.numpy is matmul and out is dtype is signature is None:         # the first of these types
+        if (quick := product(p, <ndarray>arrays[0], <ndarray>arrays[1])) is not None:
+            return quick
     for i in range(u.nin):
         a = arrays[i] = cast(<ndarray>arrays[i], p.codes[i])
         groups.append(core_names(u.core, i, a, missing))

@@ -23,4 +23,26 @@ cdef inline double rows_cost(Kernel* k, int ndim, intp* dims) noexcept nogil:
         rows *= dims[i]
     return rows * dims[ndim - 1 if down_columns(k, ndim, dims) else ndim - 2]
 
+cdef inline void run_rows(Kernel* k, char** row, intp* leaps, int nops, intp rows, intp* dims, intp* steps,
+                          char** room) noexcept nogil:
+    """The loop over one row after the other, each of which begins `leaps` after the last; `row` is moved past them.
+    room: for nops pointers, as a loop may move those it is given."""
+    cdef int i
+    while rows > 0:
+        if nops <= 3:                       # so few are not worth the compiler's vectors
+            room[0] = row[0]
+            row[0] += leaps[0]
+            if nops > 1:
+                room[1] = row[1]
+                row[1] += leaps[1]
+            if nops > 2:
+                room[2] = row[2]
+                row[2] += leaps[2]
+        else:
+            for i in range(nops):
+                room[i] = row[i]
+                row[i] += leaps[i]
+        k.loop(room, dims, steps, k.data)
+        rows -= 1
+
 cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil

@@ -17,31 +17,28 @@ cdef int run_kernel(Kernel* k, char** args, int nops, int ndim, intp* dims, intp
     return fp_flags() if k.flags & READS_FP else 0
 
 cdef void run_axes(Kernel* k, char** args, int nops, int ndim, intp* dims, intp* strides) noexcept nogil:
-    """Of two dimensions and more."""
+    """Of two dimensions and more: the last two by rows, or columns, the others around them."""
     cdef intp counter[64]
-    cdef char* copy[256]            # a loop may move its argument pointers
-    cdef int d, i, along = ndim - 1, last = ndim - 2
-    cdef intp* step
-    cdef bint rows
-    step = strides + last * 2
-    rows = k.flags & COPIES and step[2] == step[3] == item_bytes(k)
-    if rows:
-        last -= 1
-    elif down_columns(k, ndim, dims):
-        along, last = last, along
+    cdef char* row[256]
+    cdef char* room[256]
+    cdef int d, i, along = ndim - 1, down = ndim - 2
+    cdef intp* step = strides + down * nops
+    cdef bint copies = k.flags & COPIES and step[2] == step[3] == item_bytes(k)
+    if not copies and down_columns(k, ndim, dims):
+        along, down = down, along
     for d in range(ndim):
         if dims[d] == 0:
             return
         counter[d] = dims[d]
     while True:
-        for i in range(nops):
-            copy[i] = args[i]
-        if rows:
-            step = strides + (ndim - 2) * 2
-            move_rows(copy[1], step[1], copy[0], step[0], dims[ndim - 2], dims[ndim - 1] * item_bytes(k))
+        if copies:
+            step = strides + down * 2
+            move_rows(args[1], step[1], args[0], step[0], dims[down], dims[along] * item_bytes(k))
         else:
-            k.loop(copy, dims + along, strides + along * nops, k.data)
-        d = last
+            for i in range(nops):
+                row[i] = args[i]
+            run_rows(k, row, strides + down * nops, nops, dims[down], dims + along, strides + along * nops, room)
+        d = ndim - 3
         while d >= 0:
             step = strides + d * nops
             counter[d] -= 1
@@ -53,6 +50,5 @@ cdef void run_axes(Kernel* k, char** args, int nops, int ndim, intp* dims, intp*
             for i in range(nops):
                 args[i] -= step[i] * (dims[d] - 1)
             d -= 1
-            d -= d == along
         if d < 0:
             return

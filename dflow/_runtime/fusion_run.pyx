@@ -7,7 +7,7 @@ from dflow._base.atomics cimport glance_int, hint_int, load_int
 from dflow._base.fpflags cimport fp_clear, fp_collect, fp_flags
 from dflow._kernels.kernel cimport COPIES, intp, item_bytes, Kernel, REDUCES
 from dflow._kernels.native cimport COMPLEX, FMAX, FMIN, is_half, judge_loop, native_t, PROVED, result_bytes, UNPROVED
-from dflow._kernels.outer_loop cimport NARROW
+from dflow._kernels.outer_loop cimport NARROW, run_rows
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_of, fold_one, fold_rows
 from dflow._runtime.fusion_plan cimport (
     BLOCK, GroupPlan, INNER, INNER_BYTES, MAX_SLOTS, NativeRun, PART, runs_of, STACK_BYTES)
@@ -366,12 +366,14 @@ cdef void run_native_rows(GroupPlan* g, NativeRun* r, char** at, char* rooms, in
         anew = w.counter[down] == 0
 
 cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept nogil:
-    """Run member j over [f, f + n), one row of memory after the other."""
+    """Run member j over [f, f + n), row by row of memory: as many of them as follow each other at the same distance."""
     cdef Kernel* k = g.kernels[j]
-    cdef int first = g.first[j], nops = g.first[j + 1] - first, i
+    cdef int first = g.first[j], nops = g.first[j + 1] - first, down = g.ndim - 2, i
     cdef char* row[MAX_ARGUMENTS]
     cdef char* args[MAX_ARGUMENTS]
-    cdef intp inner = g.dims[g.ndim - 1], m, done = 0
+    cdef char* room[MAX_ARGUMENTS]
+    cdef intp leaps[MAX_ARGUMENTS]
+    cdef intp inner = g.dims[g.ndim - 1], m, rows, done = 0
     cdef Walk w
     start_walk(g, &w, f)
     for i in range(nops):
@@ -382,19 +384,21 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
     if inner < NARROW and g.dims[g.ndim - 2] > inner and w.column == 0 and n % inner == 0:
         run_columns(g, j, at, n // inner, &w, row)
         return
+    for i in range(nops):
+        leaps[i] = inner * g.steps[first + i] if g.register[first + i] else g.strides[down][first + i]
     while True:
-        m = inner - w.column
-        if m > n - done:
-            m = n - done
+        m = min(inner - w.column, n - done)
+        rows = 1 if m < inner else min(g.dims[down] - w.counter[down], (n - done) // inner)
         for i in range(nops):
-            if g.register[first + i]:
-                args[i] = at[first + i] + done * g.steps[first + i]
-            else:
-                args[i] = row[i] + w.column * g.steps[first + i]
-        k.loop(args, &m, g.steps + first, k.data)
-        done += m
+            args[i] = at[first + i] + done * g.steps[first + i] if g.register[first + i] else (
+                row[i] + w.column * g.steps[first + i])
+        run_rows(k, args, leaps, nops, rows, &m, g.steps + first, room)
+        done += rows * m
         if done == n:
             return
+        w.counter[down] += rows - 1
+        for i in range(nops):
+            row[i] += (rows - 1) * g.strides[down][first + i]
         next_row(g, &w, row, first, nops)
 
 cdef void run_copies(GroupPlan* g, int j, char** at, intp rows, Walk* w, char** row) noexcept nogil:

@@ -24,7 +24,7 @@ from dflow._runtime.runners cimport *
 from dflow._runtime.story cimport tell_late
 from dflow._runtime.threads cimport may_send, release_deputy, send_deputy
 from dflow._runtime.timeline cimport note, watched
-from dflow._runtime.tuning cimport CALL_NS, MAX_FUTILE, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WORTH_NS
+from dflow._runtime.tuning cimport CALL_NS, MAX_FUTILE, MIDDLING, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WORTH_NS
 
 memory_budget = 1 << 62
 
@@ -408,7 +408,7 @@ cdef void try_to_catch_up(Storage* s) noexcept:
         return
     if load_int(&lane.parking.searching):
         alone = 0
-        catch_up(s, WORTH_NS)
+        catch_up(s, WORTH_NS * MIDDLING if handed.needed > 0 else WORTH_NS)
     else:
         alone += catch_up(s, CALL_NS)
         if alone > 2 * CALL_NS:         # this goes on: share it

@@ -21,6 +21,7 @@ from dflow.ops.table import op
 
 LETTERS = map(chr, (*range(97, 123), *range(65, 91)))    # a to Z; the module `string` compiles patterns at its import
 INNER = frozenset(f"{k},{k}{arrow}" for k in LETTERS for arrow in ("", "->"))  # products of two vectors
+ONCE = 160 << 10        # bytes of an operand of which each element is used once: the same
 FEW = 256               # elements of an operand: NumPy's loop over all labels is quicker on fewer
 SHORT = 32              # elements of a vector whose product takes less than a call of BLAS
 _c_einsum = bare(numpy.einsum).__globals__["c_einsum"]      # what numpy.einsum is without `optimize`
@@ -60,11 +61,12 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
             _, x, y = operands
             if type(x) is ndarray is type(y) and x.ndim == 1 and x.shape == y.shape:
                 return x @ y
-        result = at_once(_c_einsum, operands, small=_few(operands[0]))
+        result = at_once(_c_einsum, operands, small=_few(operands[0], getattr(operands[1], "itemsize", 8)))
         if result is not LATER:
             return result
-    numpy.can_cast(float, float, casting)               # its own error for a rule that there is not
-    native(dtype)
+    if not plain:
+        numpy.can_cast(float, float, casting)           # its own error for a rule that there is not
+        native(dtype)
     arrays, plan = _planned(operands, optimize)
     count = len(arrays)
     arrays = _cast(arrays, dtype, casting)
@@ -99,12 +101,12 @@ def _products(left, right):
 
 
 @functools.lru_cache(1000)
-def _few(subscripts):
+def _few(subscripts, itemsize):
     """How many elements of an operand NumPy's loop is to take. No lone one, of which the result may be a view."""
     left, arrow, right = subscripts.partition("->")
     first, comma, second = left.partition(",")
     if comma:
-        return 4 * SMALL if first == second else FEW    # each element once
+        return ONCE // max(itemsize, 4) if first == second else FEW
     return 4 * SMALL if arrow and left.isalpha() and len(right) < len(set(left)) else -1
 
 

@@ -16,7 +16,11 @@ from dflow.ops.fallback import items
 from dflow.ops.reductions import add_reduce, machine_order
 from dflow.ops.table import TABLE, op
 
+FEW = 500               # complex numbers that are conjugated sooner than vecdot is called
+BLOCK = 1 << 15         # and those of long vectors that are multiplied at a time
+
 matmul = wrap_ufunc(numpy.matmul)
+vecdot = wrap_ufunc(numpy.vecdot)
 for _name, _samples in {
         "matmul": ("a, v", "a, a.T", "v, v", "v, a.T", "f, f.transpose(0, 2, 1)", "a, m", "i, i.T", "b, b.T", "c, v",
                    "a, 2", "s, s", "h, h.T", "a, v, out=np.zeros(3)", "?a, a.T, out=np.zeros(3)",
@@ -81,7 +85,16 @@ def vdot(a, b, /):
     a, b = a if a.ndim == 1 else a.ravel(), b if b.ndim == 1 else b.ravel()
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {b.size} into shape ({a.size},)")
-    return (a.conj() if a.dtype.kind == "c" else a) @ b
+    if a.dtype.kind != "c":
+        return a @ b
+    if a.dtype != b.dtype or a.size <= FEW:
+        return a.conj() @ b
+    rows = a.size // BLOCK
+    if rows < 4:
+        return vecdot(a, b)
+    end = a.size - a.size % rows
+    total = add_reduce(vecdot(a[:end].reshape(rows, -1), b[:end].reshape(rows, -1)))
+    return total if end == a.size else total + vecdot(a[end:], b[end:])
 
 
 @op("v, v", "a, v", "a, a", "f, a", "a, m", "2, a", "s, s", "c, c", "i, j", close=True)

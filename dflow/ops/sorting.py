@@ -49,9 +49,11 @@ def _sort_down(a, axis, order, **_how):
 
 def descending(function, a, axis, kind, order, stable):
     """sort or argsort with descending=True, as a task: NumPy has that from 2.5 on, MXNet's programs (npx.set_np()) with
-    any. A TypeError otherwise.
+    any, where equal elements keep their order unless they are told not to. A TypeError otherwise.
     """
     a, axis = _flattened(a, axis)
+    if kind is None and stable is None and is_np_array():
+        stable = True
     options = {"axis": axis, "kind": kind, "order": order, "stable": stable}
     if DESCENDS or not is_np_array():
         options["descending"] = True

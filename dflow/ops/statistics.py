@@ -13,12 +13,11 @@ from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.out import give_reduced, no_scalars
 from dflow._functions.ufunc import wrap_ufunc
 from dflow.ops.fallback import plain, stand_in, task
-from dflow.ops.linear import dot
+from dflow.ops.linear import dot, vecdot
 from dflow.ops.reductions import along_axes, average
 from dflow.ops.shape import sliding_window_view
 from dflow.ops.table import op, recorded
 
-vecdot = wrap_ufunc(numpy.vecdot)
 METHODS = ("a", "v", "a, axis=0", "f, axis=(0, 2)", "a, axis=1, keepdims=True", "i", "h, 0", "n", "b[0] * 1.0",
            "a, axis=3", "e, axis=1")
 

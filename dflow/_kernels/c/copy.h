@@ -54,6 +54,16 @@ static inline void move_rows(char *to, ptrdiff_t to_step, char const *from, ptrd
             memcpy(to, from, size);                                                        \
         break;
 
+#define EVERY_OTHER(T)                                                                     \
+    case sizeof(T):                                                                        \
+        for (ptrdiff_t i = 0; i < n; i++)                                                  \
+            ((T *)to)[i] = ((T const *)from)[2 * i];                                       \
+        return;
+
+typedef uint16_t __attribute__((may_alias, aligned(1))) any16;
+typedef uint32_t __attribute__((may_alias, aligned(1))) any32;
+typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
+
 /* n items, each so many bytes after the one before it. */
 static inline void move_items(char *to, ptrdiff_t to_step, char const *from, ptrdiff_t from_step, ptrdiff_t n,
                               int itemsize) {
@@ -61,6 +71,13 @@ static inline void move_items(char *to, ptrdiff_t to_step, char const *from, ptr
         move_bytes(to, from, n * itemsize);
         return;
     }
+    if (to_step == itemsize && from_step == 2 * itemsize)       /* real or imaginary parts: loops that compilers see */
+        switch (itemsize) {
+            EVERY_OTHER(uint8_t)
+            EVERY_OTHER(any16)
+            EVERY_OTHER(any32)
+            EVERY_OTHER(any64)
+        }
     switch (itemsize) {         /* of a known size a copy is two instructions, not a call */
         MOVE_ITEMS(1)
         MOVE_ITEMS(2)

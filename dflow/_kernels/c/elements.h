@@ -94,8 +94,13 @@ static int two_bool(int op, void const *p, void const *q, void *r) {
     }
 }
 
-/* What may raise a flag is left: what is infinite or no number, or so small that bits are lost. */
+/* What may raise a flag is left: what becomes infinite, or no number, or so small that bits are lost. Who was infinite
+ * before, or alone was no number, and a quiet one, stays so without a flag. */
 #define REALS(name, T, LEAST, MOST, POWER)                                                                             \
+    static inline int quiet_##name(T x, T y, T z) {                                                                    \
+        if (z == z) return x - x != 0 || y - y != 0;                                                                   \
+        return (x != x) != (y != y) && memcmp(&z, x != x ? &x : &y, sizeof z) == 0;                                    \
+    }                                                                                                                  \
     static int two_##name(int op, void const *p, void const *q, void *r) {                                             \
         T x = *(T const *)p, y = *(T const *)q, z;                                                                     \
         switch (op) {                                                                                                  \
@@ -112,11 +117,11 @@ static int two_bool(int op, void const *p, void const *q, void *r) {
                 break;                                                                                                 \
             case OP_POWER:                                                                                             \
                 z = POWER(x, y);                                                                                       \
-                if (fabs(z) < LEAST) return NOTHING;                                                                   \
+                if (fabs(z) < LEAST || z - z != 0) return NOTHING;                                                     \
                 break;                                                                                                 \
             default: return NOTHING;                                                                                   \
         }                                                                                                              \
-        if (z - z != 0) return NOTHING;                                                                                \
+        if (z - z != 0 && !quiet_##name(x, y, z)) return NOTHING;                                                      \
         *(T *)r = z;                                                                                                   \
         return NUMBER;                                                                                                 \
     }                                                                                                                  \

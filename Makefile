@@ -52,7 +52,7 @@ EDITABLE = --no-build-isolation -e
 # A stamp, so that nothing to do costs nothing; setup.py decides which extensions are out of date.
 build/release/built: .venv/installed $(SOURCES)
 	@mkdir -p $(@D) && touch $@.begun
-	$(call step,Building dflow: a minute or two at first,$(PY) setup.py -q build_ext --inplace)
+	$(call step,Building dflow: three minutes at first,$(PY) setup.py -q build_ext --inplace)
 	@mv $@.begun $@
 
 build: build/release/built ## build the extensions in place
@@ -67,7 +67,7 @@ bench: build ## run the benchmarks beside NumPy (make bench ARGS="--help")
 	@$(PY) -m bench $(ARGS)
 
 bench-peers: .venv-peers/installed ## run the tables of speed and of training beside NumExpr, JAX and PyTorch too
-	$(call step,Building dflow: a minute or two at first,$(PEERS) setup.py -q build_ext --inplace)
+	$(call step,Building dflow: three minutes at first,$(PEERS) setup.py -q build_ext --inplace)
 	@$(PEERS) -m bench fast training $(ARGS)
 
 examples: build ## run the programs of examples/ with NumPy and dflow (make examples ARGS="mandelbrot")

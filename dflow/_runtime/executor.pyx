@@ -5,8 +5,8 @@ from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
     BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, REDUCES, ROWS)
 from dflow._base.atomics cimport (
-    DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_i64, load_int, load_ptr,
-    publish_i64, store_i64, store_int, store_ptr)
+    DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_double, load_i64, load_int,
+    load_ptr, publish_i64, store_double, store_i64, store_int, store_ptr)
 from dflow._base.thread_state cimport loop_raised, must_hold_none
 from dflow._base.fpflags cimport fp_clear, fp_collect, FP_INVALID
 from dflow._base.threads cimport (
@@ -52,9 +52,9 @@ cdef double split_ns = SPLIT_NS, grain_ns = GRAIN_NS
 
 def set_split(double least, double grain):
     """Cost from which a kernel is split, and of a piece, in nanoseconds. Returns what they were."""
-    global split_ns, grain_ns
     before = split_ns, grain_ns
-    split_ns, grain_ns = least, grain
+    store_double(&split_ns, least)          # idle threads read them
+    store_double(&grain_ns, grain)
     return before
 
 cdef bint inside_host_task() noexcept nogil:
@@ -114,7 +114,7 @@ cdef Poison* run_loop(Task* t) noexcept nogil:
     cdef Storage* missing = find_operands(t, args, steps)
     if missing != NULL:
         return memory_poison(t, missing.nbytes)
-    if k.flags & ROWS and t.nops <= 64 and cost_of(t) > split_ns:
+    if k.flags & ROWS and t.nops <= 64 and cost_of(t) > load_double(&split_ns):
         flags = spread_rows(t, args, &p)
     else:
         flags = run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
@@ -478,9 +478,9 @@ cdef bint to_share(Lane* lane, double cost) noexcept nogil:
     """Whether others are to run parts of what takes so long. Who is no runner may have the GIL: it waits for others
     only with what these are woken for."""
     cdef Runner* me = this_runner()
-    if load_int(&lane.nworkers) < 2 or cost < min(split_ns, SHARE_NS):
+    if load_int(&lane.nworkers) < 2 or cost < min(load_double(&split_ns), SHARE_NS):
         return False
-    if cost >= split_ns or me != NULL and somebody_looks(lane, me):
+    if cost >= load_double(&split_ns) or me != NULL and somebody_looks(lane, me):
         return True
     share_next(lane, cost)
     return False
@@ -491,7 +491,7 @@ cdef void spread(Task* t, pieces_t run, void* plan, intp total, intp least, doub
     """
     cdef Split* s = NULL
     cdef Lane* lane = &lanes[t.lane]
-    cdef double grain = min(grain_ns, max(cost / SHARES, SHARE_NS / 2))
+    cdef double grain = min(load_double(&grain_ns), max(cost / SHARES, SHARE_NS / 2))
     cdef intp pieces = <intp>(cost / grain) + 1
     if total > least and to_share(lane, cost):
         s = claim_split(lane, t.kernel.name, run, plan, cost > LONG_NS)
@@ -499,7 +499,7 @@ cdef void spread(Task* t, pieces_t run, void* plan, intp total, intp least, doub
         run(plan, 0, total)
         return
     open_split(s, this_runner(), total, max(least, (total + pieces - 1) // pieces), run == run_blocks and not s.lasting)
-    if cost * s.grain < 2 * grain_ns * total:
+    if cost * s.grain < 2 * load_double(&grain_ns) * total:
         work_once(s, s.owner)           # meanwhile those who look around, and who waits for this, come by themselves
     wake_for_pieces(lane, load_int(&s.helpers), shares_left(s), cost)
     work(s, s.owner)

@@ -111,7 +111,7 @@ cdef int range_of(Split* s, Runner* me) noexcept nogil:
     return mine if mine != s.owner or s.nranges == 1 else (mine + 1) % s.nranges
 
 cdef bint work_once(Split* s, int mine) noexcept nogil:
-    cdef long long start, stop
+    cdef long long start = 0, stop = 0
     cdef int i = 0
     while i < s.nranges and not claim(s, &s.ranges[(mine + i) % s.nranges], i == 0, &start, &stop):
         i += 1

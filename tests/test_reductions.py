@@ -172,3 +172,49 @@ def test_what_a_mask_leaves_out_changes_nothing(name):
                         return getattr(module, name).reduce(module.array(x), initial=initial, where=mask)
 
                     assert_same_outcome(*(outcome(functools.partial(reduce, module)) for module in (np, numpy)))
+
+
+VIEWS = (lambda a: a, lambda a: a.T, lambda a: a[::-1, 1:], lambda a: a[:, ::2, ::-1], lambda a: a.transpose(1, 0, 2),
+         lambda a: a[:1], lambda a: a[:, :0], lambda a: a[..., 0])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float16", "float32", "complex128"])
+def test_what_is_cast_along_other_axes_than_the_last(dtype, engine):
+    """Narrow numbers are summed in wider ones, what is asked for in another type in that: cast as they are read."""
+    random = numpy.random.default_rng(12)
+    kind = numpy.dtype(dtype).kind
+    with configured(**ENGINES[engine]):
+        for _ in range(15):
+            shape = [int(10 ** random.uniform(0, limit)) for limit in random.permutation([1.2, 1.7, 3])]
+            source = random.integers(-3 if dtype[0] != "u" else 0, 9, shape).astype(dtype)
+            for view in VIEWS:
+                a, x = view(source), view(np.array(source))
+                for axis in (0, 1, (0, 1), -2, *(((0, 2), (0, 1, 2), None) if a.ndim == 3 else ())):
+                    how = {"keepdims": True} if random.random() < 0.3 else {}
+                    for name in ("sum", "prod", "any", "all", "logical_xor"):
+                        if exact(name, dtype):
+                            assert_same(reduce(np, name, x, axis=axis, **how), reduce(numpy, name, a, axis=axis, **how))
+                    if kind in "biu" and a.size:        # sums of whole numbers, which floats hold, too
+                        for wanted in ("float64", "float32", "int16", "complex64"):
+                            assert_same(np.sum(x, axis, wanted, **how), numpy.sum(a, axis, wanted, **how))
+                        assert_same(np.sum(x, axis, initial=5, **how), numpy.sum(a, axis, initial=5, **how))
+                        assert_same(np.mean(x, axis, **how), numpy.mean(a, axis, **how))
+                        assert_same(np.sum(x, axis, where=x > 1), numpy.sum(a, axis, where=a > 1))
+                        outs = [module.zeros(numpy.sum(a, axis).shape, "f4") for module in (np, numpy)]
+                        assert_same(np.add.reduce(x, axis, out=outs[0]), numpy.add.reduce(a, axis, out=outs[1]))
+
+
+@pytest.mark.parametrize("shape", [(300, 70_000), (70_000, 300), (40, 3, 90_000)])
+def test_what_is_cast_and_large(shape):
+    """By several workers: the same bits for any number of them, ready and pending, counts that no byte holds."""
+    source = numpy.random.default_rng(13).integers(0, 256, shape).astype("u1")
+    for workers in (1, 3):
+        with configured(workers=workers), Gate() as gate:
+            x = np.array(source)
+            held = gate.hold(x)
+            found = [(axis, dtype, np.sum(a, axis, dtype)) for a in (x, held) for axis in (0, 1)
+                     for dtype in (None, "f8")]
+            gate.open()
+            for axis, dtype, total in found:
+                assert_same(total, numpy.sum(source, axis, dtype))

@@ -250,7 +250,7 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
                   Site* site) except -1:
     """launch() once cost and loops are known. Changes nothing of what it is given. site: where it was submitted;
     NULL: here."""
-    cdef bint strict, small, ready, elementwise = (k.flags & ELEMENTWISE) != 0
+    cdef bint strict, small, ready, catches_up, elementwise = (k.flags & ELEMENTWISE) != 0
     cdef double most = settings.tiny_cost if elementwise else settings.inline_cost
     if gpus and any_abroad(ops, nops) and not inside_host_task():
         if settings.naive:
@@ -260,24 +260,32 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
     strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
     small = not elementwise and cost <= MIDDLING * most
     ready = (small or cost <= most) and operands_ready(ops, nops)
-    if small and not (ready and cost <= most) and handed.needed > 0 and (ready or caught_up(ops, nops)):
+    catches_up = not ready and cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
+    if small and handed.needed > 0 and not (ready and cost <= most):
         handed.needed -= 1
-        ready, most = True, cost
-    if not strict and cost <= most and (
-            ready or cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
-            and caught_up(ops, nops)) and not ahead_of_workers(ops, nops):
+        catches_up, most = not ready, cost
+    if not strict and cost <= most and (ready or catches_up) and not ahead_of_workers(ops, nops):
+        if catches_up:
+            return with_references(CATCH_UP, k, ops, nops, ndim, shape, core, site)
         if run_here(k, ops, nops, ndim, shape, core):
             return 0
     if strict or settings.naive or inside_host_task():
         return with_references(WAIT if strict else TRY, k, ops, nops, ndim, shape, core, site)
+    if small:
+        return hand_over(k, ops, nops, ndim, shape, core, site)
+    return run_later(k, ops, nops, ndim, shape, core, site)
+
+cdef int hand_over(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
+    """What is small, as a task."""
     run_later(k, ops, nops, ndim, shape, core, site)
-    if small and k.nin < nops:
+    if not k.flags & ELEMENTWISE and k.nin < nops:
         handed.over = ops[k.nin].s
     return 0
 
 cdef enum Purpose:
     LOAD                # SciPy's BLAS
-    TRY                 # to run at once what is ready
+    CATCH_UP            # with what is small, and then to run it at once
+    TRY                 # the same of what is ready
     WAIT                # until it is: what np.errstate raises is raised at the call
     FINISH              # to let a GPU do it, and wait for that
 
@@ -301,6 +309,12 @@ cdef int with_references(Purpose purpose, Kernel* k, Operand* ops, int nops, int
                 wait_storage(ops[i].s, NULL, False, False)
                 wait_there(ops[i].s)
             return 0
+        if purpose == CATCH_UP:
+            if caught_up(ops, nops) and not ahead_of_workers(ops, nops) and (
+                    run_here(k, ops, nops, ndim, shape, core)):
+                return 0
+            if not settings.naive and not inside_host_task():
+                return hand_over(k, ops, nops, ndim, shape, core, site)
         while operands_ready(ops, nops):
             if run_here(k, ops, nops, ndim, shape, core):
                 return 0

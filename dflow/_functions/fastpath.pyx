@@ -1,5 +1,6 @@
 """The fast paths: what is small, ready and simple, without arrangement or detour."""
 
+import numpy as np
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memchr, memcmp, memcpy, memset
@@ -22,12 +23,14 @@ from dflow._array.dispatch cimport (
 from dflow._array.in_caller cimport joins, run_now, run_unary
 from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.casts cimport cast_kernel
-from dflow._kernels.dtypes cimport BOOL, CDOUBLE, CFLOAT, DOUBLE, FLOAT, Scalar, itemsizes, write_scalar
+from dflow._kernels.dtypes cimport (
+    BOOL, CDOUBLE, CFLOAT, DOUBLE, FLOAT, Scalar, is_complex, itemsizes, real_code, write_scalar)
+from dflow._kernels.registry cimport ufunc_kernel
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport (
     ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, new_view, close_view, strides_of, data_of,
-    in_order_near, is_idle, is_near, same_elements, together, fill_operand, covers_storage, is_ours, be_element)
+    in_order_near, is_idle, is_near, part, same_elements, together, fill_operand, covers_storage, is_ours, be_element)
 from dflow._base.thread_state cimport near
 
 cdef int quick_kind(object x) noexcept:
@@ -421,13 +424,16 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         be_element(out)
         memset(out.st.data, 0, out.itemsize)
         return out
-    if not multiplies(p, x, y) or not together(x, y):
+    if x.ndim == y.ndim == 1 and x.size * k.cost <= settings.inline_cost and not (is_near(x) and is_near(y)):
+        if not (comes_near(x) and comes_near(y)):   # before anything is read of them: it may give up the GIL
+            return None
+        handed.needed = max(handed.needed - 1, 0)
+    if not multiplies(p, x, y) or not is_near(x) or not is_near(y) or not together(x, y):
         return None
     dims[0] = 1
     steps[0] = steps[1] = steps[2] = 0
     ndim = fill_product(x, y, dims + 1, steps + 3, shape)
-    if dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost or not (
-            is_near(x) and is_near(y) or ndim == 0 and comes_near(x) and comes_near(y)):
+    if dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost:
         return None
     out = new_array(p.codes[2], ndim, shape)
     if not give_memory(out, x, y):
@@ -495,13 +501,20 @@ cdef ndarray dot_in_blocks(Plan* p, ndarray x, ndarray y):
     """The product of long vectors, not of integers: of blocks of them, of what is left over, and the sum of all."""
     cdef intp blocks = x.shape[0] // block_of(x), length = x.shape[0] // blocks & ~63
     cdef intp rest = x.shape[0] - blocks * length, n = blocks + (rest > 0)
+    cdef int code, which
     cdef ndarray sums = new_array(x.code, 1, &n, True), out = new_array(x.code, 0, NULL, True)
-    dot_rows(p, rows_of(x, 0, blocks, length), rows_of(y, 0, blocks, length), rows_of(sums, 0, blocks, 1))
+    dot_rows(p.kernel, rows_of(x, 0, blocks, length), rows_of(y, 0, blocks, length), rows_of(sums, 0, blocks, 1))
     if rest:
-        dot_rows(p, rows_of(x, x.shape[0] - rest, 1, rest), rows_of(y, x.shape[0] - rest, 1, rest),
+        dot_rows(p.kernel, rows_of(x, x.shape[0] - rest, 1, rest), rows_of(y, x.shape[0] - rest, 1, rest),
                  rows_of(sums, blocks, 1, 1))
     be_element(out)
-    dot_rows(p, rows_of(sums, 0, 1, n), None, out)
+    if not is_complex(x.code):
+        dot_rows(p.kernel, rows_of(sums, 0, 1, n), None, out)
+        return out
+    code = real_code(x.code)
+    for which in range(2):              # infinity times 1 + 0j is not infinity
+        dot_rows(ufunc_kernel(np.matmul, (code, code, code)), rows_of(part(sums, which), 0, 1, n), None,
+                 part(out, which))
     return out
 
 cdef ndarray rows_of(ndarray x, intp start, intp rows, intp n):
@@ -515,15 +528,13 @@ cdef ndarray rows_of(ndarray x, intp start, intp rows, intp n):
     strides_of(v)[1] = step
     return close_view(v)
 
-cdef int dot_rows(Plan* p, ndarray x, ndarray y, ndarray out) except -1:
-    """out[i] = x[i] @ y[i]; y None: ones."""
+cdef int dot_rows(Kernel* k, ndarray x, ndarray y, ndarray out) except -1:
+    """out[i] = x[i] @ y[i]; y None: ones, and x is real."""
     cdef Core core
     cdef Operand ops[3]
     cdef intp rows = x.shape[0]
-    cdef double[2] one
-    cdef float[2] short_one
-    one[0], one[1] = 1, 0
-    short_one[0], short_one[1] = 1, 0
+    cdef double one = 1
+    cdef float short_one = 1
     core.ndim = 3
     core.nsteps = 6
     memset(core.steps, 0, 6 * sizeof(intp))
@@ -532,12 +543,12 @@ cdef int dot_rows(Plan* p, ndarray x, ndarray y, ndarray out) except -1:
     core.steps[1] = strides_of(x)[1]
     fill_operand(&ops[0], x, 2, x.shape, False)
     if y is None:
-        fill_constant(&ops[1], <char*>short_one if x.code == FLOAT or x.code == CFLOAT else <char*>one, x.itemsize)
+        fill_constant(&ops[1], <char*>&one if x.code == DOUBLE else <char*>&short_one, x.itemsize)
     else:
         core.steps[2] = strides_of(y)[1]
         fill_operand(&ops[1], y, 2, y.shape, False)
     fill_operand(&ops[2], out, out.ndim, out.shape, True)
-    return launch(p.kernel, ops, 3, 1, &rows, &core)
+    return launch(k, ops, 3, 1, &rows, &core)
 
 cdef Kernel REDUCE                  # its name, in warnings, as NumPy gives it
 REDUCE.name = b"reduce"
@@ -566,8 +577,6 @@ cdef inline bint is_decided(Reduction* r, ndarray a) noexcept:
 
 cdef bint comes_near(ndarray a):
     """Whether what a waits for was small, and has been run here: one number of it is likely to be read at once."""
-    if not readable(a.st) and handed.needed > 0:
-        handed.needed -= 1
     try_to_catch_up(a.st)
     return is_near(a)
 
@@ -577,8 +586,12 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     cdef Kernel* cast
     cdef ndarray out
     k = r.plan.kernel
-    if a.size == 0 or not is_near(a) and (a.size * k.cost > settings.inline_cost or not comes_near(a)):
+    if a.size == 0:
         return None
+    if not is_near(a):
+        if a.size * k.cost > settings.inline_cost or not comes_near(a):
+            return None
+        handed.needed = max(handed.needed - 1, 0)
     if r.deciding >= 0 and is_decided(r, a):
         out = new_array(BOOL, 0, NULL)
         out.st.device = a.st.device

@@ -406,7 +406,7 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
     cdef set missing = set()            # optional dimensions that some input does not have
     arrays = [as_array(x) for x in inputs]
     p = plan_for(u, tuple([(<ndarray>x).code for x in arrays]), inputs, dtype, casting, signature)
-    if u.numpy is matmul and out is dtype is signature is None:         # the first of these types
+    if u.numpy is matmul and out is dtype is signature is None:         # no fast path had it
         if (quick := product(p, <ndarray>arrays[0], <ndarray>arrays[1])) is not None:
             return quick
     for i in range(u.nin):
@@ -501,7 +501,7 @@ cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, b
     p = plan_to_reduce(u, a.code, <int>len(axes), dtype, out, initial, masked)
     if p == NULL:
         return numpys_reduction(u.numpy, a, axis, dtype, out, keepdims, initial, where)
-    a = cast(a, p.codes[1])
+    a = a if not masked and casts_itself(a, p.codes[1], axes) else cast(a, p.codes[1])
     if masked:
         check_mask(<ndarray>where, a)
     kept = split_core(a, axes, &core)
@@ -560,14 +560,14 @@ cdef int launch_reduction(ufunc u, Plan* p, ndarray a, ndarray kept, Core* core,
     cdef Operand ops[3]
     cdef Scalar constant
     cdef intp shape[MAXDIMS]
-    cdef int n = 1
-    cdef Kernel* k = reduce_kernel(p.kernel, p.codes[0], core.ndim, initial is not None, any_order(u, p.codes[0]))
+    cdef int n = 1, code = p.codes[0]
+    cdef Kernel* k = reduce_kernel(p.kernel, code, a.code, core.ndim, initial is not None, any_order(u, code))
     memcpy(shape, kept.shape, kept.ndim * sizeof(intp))
     fill_operand(&ops[0], kept, kept.ndim, shape, False)
     access_whole(&ops[0], a)
     if initial is not None:
-        write_scalar(initial, p.codes[0], <char*>&constant)
-        fill_constant(&ops[1], <char*>&constant, itemsizes[p.codes[0]])
+        write_scalar(initial, code, <char*>&constant)
+        fill_constant(&ops[1], <char*>&constant, itemsizes[code])
         n = 2
     fill_operand(&ops[n], result, kept.ndim, shape, True)
     if result.size and a.size == 0:

@@ -10,9 +10,10 @@ from libc.string cimport memcpy
 from libc.stdint cimport uint8_t
 from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.fp_errors cimport warn_user
+from dflow._runtime.graph cimport abroad
 from dflow._array.dispatch cimport Core, merge_axes
 from dflow._kernels.dtypes import NotHeld
-from dflow._kernels.dtypes cimport BOOL, DTYPES, itemsizes, code_of, is_complex, twin_of
+from dflow._kernels.dtypes cimport BOOL, DTYPES, FLOAT, HALF, itemsizes, code_of, is_complex, is_integer, twin_of
 from dflow._array.core cimport *, is_ours, be_like
 from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis, sees_twice
 from dflow._array.core import array, attach, element
@@ -362,6 +363,14 @@ cdef ndarray split_core(ndarray a, list axes, Core* core):
         m = 1
     core.ndim = core.nsteps = merge_axes(core, m)
     return close_view(kept)
+
+cdef bint casts_itself(ndarray a, int code, list axes):
+    cdef intp total = 1
+    if a.code == code or not axes or axes[0] == a.ndim - len(axes) or abroad(a.st):
+        return False
+    for i in axes:
+        total *= a.shape[i]
+    return total > 1 and (is_integer(a.code) or code == BOOL or a.code == HALF and code == FLOAT)
 
 cdef ndarray outer_part(ndarray a, int ncore):
     """The view of a without its last ncore axes."""

@@ -31,6 +31,8 @@ cdef struct Fold:           # the data of a reduction's kernel
     bint blocked            # the order may be changed; else it is NumPy's, element after element
     bint idempotent         # an element may count twice
     bint exact              # no order changes the result: integers, bools
+    loop_t cast             # of what is read, of another type, a block at a time; NULL: it is of the same
+    void* cast_data
 
 cdef inline Fold* fold_of(Kernel* k) noexcept nogil:        # that REDUCES
     invariant(k.tag == DATA_FOLD, b"the data of a kernel is a Fold")
@@ -69,3 +71,6 @@ cdef void end_bands(BandPlan* a) noexcept nogil
 # kernels: in (r1, .., rm) [, initial ()], out ()
 cdef void reduce_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
 cdef void reduce_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
+# The same of what is cast, for results that no group of a cast and a reduction makes block by block.
+cdef void reduce_cast_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil
+cdef void reduce_cast_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil

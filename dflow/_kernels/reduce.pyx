@@ -159,21 +159,32 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
                 d += 1
     fold_one(w, out, x.room[d], x.filled[d], w.itemsize, fresh, True)
 
+cdef inline void cast_block(Fold* w, char* to, intp to_step, char* p, intp step, intp n) noexcept nogil:
+    cdef char* args[2]
+    cdef intp steps[2]
+    args[0], args[1] = p, to
+    steps[0], steps[1] = step, to_step
+    w.cast(args, &n, steps, w.cast_data)
+
 cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps,
                       bint fresh) noexcept nogil:
-    """n outputs beside each other, whose elements are closer in memory than those of one output: row after row."""
+    """n outputs beside each other, whose elements are closer in memory than those of one output: row after row. Of what
+    is cast, no more outputs than a block holds."""
+    cdef char block[FOLD_BYTES]
     cdef intp counter[64]
     cdef char* args[3]
     cdef intp inner[3]
     cdef int d
     inner[0] = inner[2] = out_step
-    inner[1] = step
+    inner[1] = step if w.cast == NULL else w.itemsize
     for d in range(w.naxes):
         counter[d] = dims[d]
     while True:
+        if w.cast != NULL:
+            cast_block(w, out if fresh else block, out_step if fresh else w.itemsize, p, step, n)
         if not fresh:                   # the first row is in `out` already
             args[0] = args[2] = out
-            args[1] = p
+            args[1] = p if w.cast == NULL else block
             w.loop(args, &n, inner, w.data)
         fresh = False
         if not advance(&p, counter, dims, steps, w.naxes):
@@ -276,3 +287,54 @@ cdef void reduce_initial_loop(char** args, intp* dims, intp* steps, void* data) 
     if in_bands(<Fold*>data, args, dims, steps):
         return
     reduce(<Fold*>data, args[0], args[1], args[2], dims, steps[0], steps[1], steps[2], steps + 3)
+
+# ---- of what is cast -------------------------------------------------------------------------------------------------
+
+cdef void casts_along(Fold* w, char* out, char* p, intp* dims, intp* steps, bint fresh) noexcept nogil:
+    """One output: one run along the last axis after the other, in blocks."""
+    cdef char block[FOLD_BYTES]
+    cdef intp counter[64]
+    cdef intp n, left
+    cdef int d, last = w.naxes - 1
+    cdef char* q
+    for d in range(last):
+        counter[d] = dims[d]
+    while True:
+        q = p
+        left = dims[last]
+        while left:
+            n = min(left, fold_block(w))
+            cast_block(w, block, w.itemsize, q, steps[last], n)
+            if w.totals != NULL:
+                w.totals(out, w.itemsize, block, 0, 1, n, fresh)
+            else:
+                fold_one(w, out, block, n, w.itemsize, fresh, True)
+            fresh = False
+            q += n * steps[last]
+            left -= n
+        if not advance(&p, counter, dims, steps, last):
+            return
+
+cdef void reduce_cast(Fold* w, char* p, char* initial, char* out, intp* dims, intp step, intp initial_step,
+                      intp out_step, intp* core) noexcept nogil:
+    cdef intp n = dims[0], i = 0
+    cdef int d, last = w.naxes - 1
+    if initial != NULL:
+        move_items(out, out_step, initial, initial_step, n, w.itemsize)
+    for d in range(w.naxes):
+        if dims[d + 1] == 0:
+            return
+    if step != 0 and magnitude(step) < magnitude(core[last]):
+        while i < n:
+            fold_across(w, out + i * out_step, p + i * step, min(fold_block(w), n - i), out_step, step, dims + 1, core,
+                        initial == NULL)
+            i += fold_block(w)
+        return
+    for i in range(n):
+        casts_along(w, out + i * out_step, p + i * step, dims + 1, core, initial == NULL)
+
+cdef void reduce_cast_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    reduce_cast(<Fold*>data, args[0], NULL, args[1], dims, steps[0], 0, steps[1], steps + 2)
+
+cdef void reduce_cast_initial_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
+    reduce_cast(<Fold*>data, args[0], args[1], args[2], dims, steps[0], steps[1], steps[2], steps + 3)

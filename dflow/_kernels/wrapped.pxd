@@ -5,7 +5,8 @@ from dflow._kernels.reduce cimport Fold
 
 cdef Kernel* masked_kernel(Kernel* k) except NULL                           # one more input after its inputs: the mask
 cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1     # all but its axes, of a zeroed one
-cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL
+# Of elements of type `source`, which it casts to `code` if that is another one.
+cdef Kernel* reduce_kernel(Kernel* k, int code, int source, int naxes, bint initial, bint blocked) except NULL
 cdef Kernel* accumulate_kernel(Kernel* k, int code) except NULL
 cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL
 cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL

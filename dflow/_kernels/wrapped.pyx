@@ -6,7 +6,9 @@ from libc.string cimport memcpy
 from dflow._kernels.kernel cimport COPIES, DATA_FOLD, ELEMENTWISE, intp, Kernel, loop_t, PARTIAL, REDUCES, ROWS
 from dflow._kernels.dtypes cimport DOUBLE, FLOAT, is_integer, itemsizes
 from dflow._base.allocator cimport memory_zeros
-from dflow._kernels.reduce cimport Fold, total_t, totals_t, reduce_loop, reduce_initial_loop
+from dflow._kernels.casts cimport cast_kernel
+from dflow._kernels.reduce cimport (
+    Fold, reduce_cast_initial_loop, reduce_cast_loop, reduce_initial_loop, reduce_loop, total_t, totals_t)
 from dflow._kernels.registry cimport Wrapped, kernel_new, recall, remember, ufunc_kernel, wrap
 
 cdef extern from "_kernels/c/sum.h" nogil:
@@ -69,19 +71,22 @@ cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
 
 cdef struct Recent:             # GIL
     Kernel* k
+    int source
     int naxes
     bint initial
     Kernel* made
 
 cdef Recent recent[64]
 
-cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint blocked) except NULL:
+cdef Kernel* reduce_kernel(Kernel* k, int code, int source, int naxes, bint initial, bint blocked) except NULL:
     cdef Recent* last = &recent[(<size_t>k // sizeof(Kernel) + 2 * naxes + initial) % 64]
     cdef Kernel* r
+    cdef Kernel* cast = NULL if source == code else cast_kernel(source, code)
+    cdef loop_t loop
     cdef Fold* w
-    if last.k == k and last.naxes == naxes and last.initial == initial:
+    if last.k == k and last.source == source and last.naxes == naxes and last.initial == initial:
         return last.made
-    key = ("reduce", <size_t>k, naxes, initial)
+    key = ("reduce", <size_t>k, source, naxes, initial)
     r = recall(key)
     if r == NULL:
         w = <Fold*>memory_zeros(sizeof(Fold))
@@ -90,10 +95,15 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int naxes, bint initial, bint bl
         fill_fold(w, k, code, blocked)
         w.naxes = naxes
         w.initial = initial
-        r = remember(key, kernel_new(b"reduce", 2 if initial else 1, 3 if initial else 2,
-                                     <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop, w,
-                                     k.flags & ~ELEMENTWISE | REDUCES | ROWS, k.cost, DATA_FOLD))
-    last.k, last.naxes, last.initial, last.made = k, naxes, initial, r
+        if cast == NULL:
+            loop = <loop_t>reduce_initial_loop if initial else <loop_t>reduce_loop
+        else:
+            loop = <loop_t>reduce_cast_initial_loop if initial else <loop_t>reduce_cast_loop
+            w.cast, w.cast_data = cast.loop, cast.data
+        r = remember(key, kernel_new(b"reduce", 2 if initial else 1, 3 if initial else 2, loop, w,
+                                     k.flags & ~ELEMENTWISE | ROWS | (REDUCES if cast == NULL else 0),
+                                     k.cost if cast == NULL else k.cost + cast.cost, DATA_FOLD))
+    last.k, last.source, last.naxes, last.initial, last.made = k, source, naxes, initial, r
     return r
 
 cdef void accumulate_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:

@@ -53,7 +53,8 @@ cdef inline int check_tuning() except -1:
             GRACE_NS * MOST_BEHIND < WATCH_NS,
         "INLINE_NS <= JOIN_NS: what runs in its caller is no group to join": INLINE_NS <= JOIN_NS,
         "JOIN_NS < CALL_NS: a group is joined before it calls a worker": JOIN_NS < CALL_NS,
-        "WORTH_NS <= CALL_NS: a worker that is awake takes less than one that sleeps": WORTH_NS <= CALL_NS,
+        "MIDDLING * WORTH_NS <= CALL_NS: a worker that is awake takes less than one that sleeps":
+            MIDDLING * WORTH_NS <= CALL_NS,
         "2 * GRAIN_NS <= SPLIT_NS: a split makes two pieces at least": 2 * GRAIN_NS <= SPLIT_NS,
         "SHARE_NS <= SPLIT_NS: who looks around costs nothing to be told": SHARE_NS <= SPLIT_NS,
         "SPLIT_NS <= CALL_NS: threads that are awake share less than what wakes one": SPLIT_NS <= CALL_NS,

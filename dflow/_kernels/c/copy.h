@@ -48,10 +48,21 @@ static inline void move_rows(char *to, ptrdiff_t to_step, char const *from, ptrd
             move_short(to, from, n);
 }
 
-#define MOVE_ITEMS(size)                                                                   \
-    case size:                                                                             \
+typedef uint16_t __attribute__((may_alias, aligned(1))) any16;
+typedef uint32_t __attribute__((may_alias, aligned(1))) any32;
+typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
+typedef struct { any64 parts[2]; } any128;
+
+#define MOVE_ITEMS(T)                                                                      \
+    case sizeof(T):                                                                        \
+        for (; n >= 4; n -= 4, to += 4 * to_step, from += 4 * from_step) {                 \
+            *(T *)to = *(T const *)from;                                                   \
+            *(T *)(to + to_step) = *(T const *)(from + from_step);                         \
+            *(T *)(to + 2 * to_step) = *(T const *)(from + 2 * from_step);                 \
+            *(T *)(to + 3 * to_step) = *(T const *)(from + 3 * from_step);                 \
+        }                                                                                  \
         for (; n > 0; n--, to += to_step, from += from_step)                               \
-            memcpy(to, from, size);                                                        \
+            *(T *)to = *(T const *)from;                                                   \
         break;
 
 #define EVERY_OTHER(T)                                                                     \
@@ -59,10 +70,6 @@ static inline void move_rows(char *to, ptrdiff_t to_step, char const *from, ptrd
         for (ptrdiff_t i = 0; i < n; i++)                                                  \
             ((T *)to)[i] = ((T const *)from)[2 * i];                                       \
         return;
-
-typedef uint16_t __attribute__((may_alias, aligned(1))) any16;
-typedef uint32_t __attribute__((may_alias, aligned(1))) any32;
-typedef uint64_t __attribute__((may_alias, aligned(1))) any64;
 
 /* n items, each so many bytes after the one before it. */
 static inline void move_items(char *to, ptrdiff_t to_step, char const *from, ptrdiff_t from_step, ptrdiff_t n,
@@ -79,11 +86,11 @@ static inline void move_items(char *to, ptrdiff_t to_step, char const *from, ptr
             EVERY_OTHER(any64)
         }
     switch (itemsize) {         /* of a known size a copy is two instructions, not a call */
-        MOVE_ITEMS(1)
-        MOVE_ITEMS(2)
-        MOVE_ITEMS(4)
-        MOVE_ITEMS(8)
-        MOVE_ITEMS(16)
+        MOVE_ITEMS(uint8_t)
+        MOVE_ITEMS(any16)
+        MOVE_ITEMS(any32)
+        MOVE_ITEMS(any64)
+        MOVE_ITEMS(any128)
     default:
         for (; n > 0; n--, to += to_step, from += from_step)
             move_bytes(to, from, itemsize);

@@ -16,5 +16,5 @@ cdef int one_axis(ndarray a, object axis, str how) except -1
 cdef object axis_set(object axis, int ndim)                              # sorted; all for None
 cdef ndarray split_core(ndarray a, list axes, Core* core)                # without these, which become the core
 # Whether the reduction of numbers, cast to that type, along these axes casts them itself: where no cast before it would
-# be part of its group, nor tell of something, and no GPU has them.
+# be part of its group, nor tell of something, and no array may be on a GPU, which has no such loop.
 cdef bint casts_itself(ndarray a, int code, list axes)

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from libc.stdint cimport uint8_t
 from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.fp_errors cimport warn_user
-from dflow._runtime.graph cimport abroad
+from dflow._gpu.mirror cimport gpus
 from dflow._array.dispatch cimport Core, merge_axes
 from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.dtypes cimport BOOL, DTYPES, FLOAT, HALF, itemsizes, code_of, is_complex, is_integer, twin_of
@@ -366,7 +366,7 @@ cdef ndarray split_core(ndarray a, list axes, Core* core):
 
 cdef bint casts_itself(ndarray a, int code, list axes):
     cdef intp total = 1
-    if a.code == code or not axes or axes[0] == a.ndim - len(axes) or abroad(a.st):
+    if a.code == code or not axes or axes[0] == a.ndim - len(axes) or gpus:
         return False
     for i in axes:
         total *= a.shape[i]

@@ -86,7 +86,7 @@ cdef Kernel* reduce_kernel(Kernel* k, int code, int source, int naxes, bint init
     cdef Fold* w
     if last.k == k and last.source == source and last.naxes == naxes and last.initial == initial:
         return last.made
-    key = ("reduce", <size_t>k, source, naxes, initial)
+    key = ("reduce", <size_t>k, naxes, initial) if cast == NULL else ("reduce cast", <size_t>k, source, naxes, initial)
     r = recall(key)
     if r == NULL:
         w = <Fold*>memory_zeros(sizeof(Fold))

@@ -66,9 +66,11 @@ def check_clean(before):
         # Garbage in cycles may hold arrays, and so may the frames of a failed test, which pytest keeps in sys.last_*.
         for name in ("last_exc", "last_type", "last_value", "last_traceback"):
             vars(sys).pop(name, None)
+        gc.collect()
         until = time.monotonic() + 2
-        while gc.collect() is not None and _engine.live() != before and time.monotonic() < until:
+        while _engine.live() != before and time.monotonic() < until:
             time.sleep(0.01)        # threads of other libraries (zarr's event loop) let go when they come to it
+            gc.collect()
     _engine.check_idle()
     after = _engine.live()
     assert after == before, f"the test left a leak: alive before {before}, after {after}"

@@ -20,17 +20,18 @@ from dflow._runtime.graph cimport (
 from dflow._runtime.region cimport Region
 from dflow._array.dispatch cimport (
     Operand, Core, UNTRACKED_READ, fill_access, fill_constant, launch, region_of_run)
-from dflow._array.in_caller cimport joins, run_now, run_unary
+from dflow._array.in_caller cimport joins, run_now
 from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, DOUBLE, FLOAT, Scalar, is_complex, itemsizes, real_code, write_scalar)
+    BOOL, CDOUBLE, CFLOAT, DOUBLE, FLOAT, Scalar, is_complex, is_integer, itemsizes, real_code, write_scalar)
 from dflow._kernels.registry cimport ufunc_kernel
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport (
-    ndarray, C_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, new_view, close_view, strides_of, data_of,
-    in_order_near, is_idle, is_near, part, same_elements, together, fill_operand, covers_storage, is_ours, be_element)
+    ndarray, C_CONTIGUOUS, F_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, new_view, close_view, strides_of,
+    data_of, in_order_near, is_idle, is_near, part, same_elements, together, fill_operand, covers_storage, is_ours,
+    be_element)
 from dflow._base.thread_state cimport near
 
 cdef int quick_kind(object x) noexcept:
@@ -124,8 +125,10 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     cdef Scalar room
     cdef char* number = <char*>&room
     cdef ndarray x, y = None
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct:
+    if k.flags & (MAY_RAISE | INVALID_FAILS):
         return None
+    if not p.direct:
+        return mixed_binary(p, a, b, out)
     if is_ours(a):
         x = <ndarray>a
         if not in_order_near(x):
@@ -194,6 +197,70 @@ cdef ndarray line_binary(Plan* p, object a, object b, ndarray out):
         for i in range(3):
             args[i] += steps[i] * (n - 1)
             steps[i] = -steps[i]
+    run_now(p.kernel, args, &n, steps)
+    return out
+
+cdef enum:
+    MIXED_BYTES = 4096          # of an operand that is cast by the way
+
+cdef bint cast_line(char** args, intp* steps, ndarray x, int code, char* room) except -1:
+    """Point at the elements of x in another type, in `room`. False when there are too many, or it may be to tell of."""
+    cdef Kernel* cast = cast_kernel(x.code, code)
+    cdef char* ends[2]
+    cdef intp inner[2]
+    cdef intp n = x.size
+    if n * itemsizes[code] > MIXED_BYTES or cast.flags & REPORTS_FP and is_integer(x.code):
+        return False
+    ends[0], ends[1] = args[0], room
+    inner[0], inner[1] = steps[0], itemsizes[code]
+    cast.loop(ends, &n, inner, cast.data)
+    args[0] = room
+    if steps[0]:
+        steps[0] = itemsizes[code]
+    return True
+
+cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
+    """The same of few elements, of which some are of other types than the loop's."""
+    cdef char rooms[2][MIXED_BYTES]
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef intp n
+    cdef Scalar room
+    cdef ndarray x = None, y
+    cdef int i
+    if p.nargs != 3:
+        return None
+    for i in range(2):
+        z = b if i else a
+        if not is_ours(z):
+            if type(z) is complex or p.codes[i] == BOOL:
+                return None
+            point_at_number(args, steps, i, z, p.codes[i], <char*>&room)
+            continue
+        y = <ndarray>z
+        if not (y.flags & C_CONTIGUOUS or y.ndim == 1) or not is_near(y):
+            return None
+        args[i] = data_of(y)
+        steps[i] = 0 if y.ndim == 0 else step_of_line(y)
+        if x is None:
+            x = y
+        elif not together(x, y) or x.ndim and y.ndim and not same_shape(x, y):
+            return None
+        elif x.ndim == 0:
+            x = y
+    n = x.size
+    if joins(n, p.kernel, True) or out is not None and not (out.flags & C_CONTIGUOUS and same_shape(x, out)):
+        return None
+    for i in range(2):
+        z = b if i else a
+        if is_ours(z) and (<ndarray>z).code != p.codes[i] and not (
+                cast_line(args + i, steps + i, <ndarray>z, p.codes[i], rooms[i])):
+            return None
+    if out is None:
+        out = new_array(p.codes[2], x.ndim, x.shape)
+        if not give_memory(out, x, a if is_ours(a) and a is not x else b if is_ours(b) and b is not x else None):
+            return None
+    point_at(args, steps, 2, out)
     run_now(p.kernel, args, &n, steps)
     return out
 
@@ -272,14 +339,22 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
 cdef ndarray quick_unary(Plan* p, ndarray x):
     """As quick_binary."""
     cdef Kernel* k = p.kernel
+    cdef char room[MIXED_BYTES]
+    cdef char* args[2]
+    cdef intp steps[2]
+    cdef intp n = x.size
     cdef ndarray out
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or not p.direct or joins(x.size, k, True) or not is_near(x) or not (
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or p.nargs != 2 or joins(n, k, True) or not is_near(x) or not (
             x.flags & C_CONTIGUOUS or x.ndim == 1):
+        return None
+    args[0], steps[0] = data_of(x), step_of_line(x)
+    if not p.direct and not cast_line(args, steps, x, p.codes[0], room):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape)
     if not give_memory(out, x, None):
         return None
-    run_unary(k, data_of(x), step_of_line(x), out.st.data, out.itemsize, x.size)
+    point_at(args, steps, 1, out)
+    run_now(k, args, &n, steps)
     return out
 
 cdef ndarray queue_unary(Plan* p, ndarray x):
@@ -411,11 +486,10 @@ cdef inline void fill_result(ndarray x, ndarray y, ndarray out, intp* steps) noe
 cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     """Products of vectors and matrices that are small and ready, here and now; else None."""
     cdef Kernel* k = p.kernel
-    cdef char* args[3]
     cdef intp dims[4]
     cdef intp steps[9]
     cdef intp shape[2]
-    cdef int ndim, flags, use
+    cdef int ndim
     cdef ndarray out
     if (x.ndim == y.ndim == 1 and x.size == 0 and y.size == 0 and p.direct and p.nargs == 3
             and is_near(x) and is_near(y) and together(x, y)):
@@ -439,15 +513,37 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     if not give_memory(out, x, y):
         return None
     fill_result(x, y, out, steps + 3)
-    args[0] = x.st.data + x.offset
-    args[1] = y.st.data + y.offset
-    args[2] = out.st.data
-    settings.inlined += 1
     if ndim == 0:
         k = dot_kernel(x.code)
         dims[1] = dims[2]
         steps[3] = steps[4]
         steps[4] = steps[5]
+    return multiplied(k, p.kernel, x, y, out, dims, steps)
+
+cdef ndarray quick_vecdot(Plan* p, ndarray x, ndarray y):
+    """Of vectors of one type, the first one conjugated, that are small and ready, here and now; else None."""
+    cdef intp dims[2]
+    cdef intp steps[5]
+    cdef ndarray out
+    if x.size * p.kernel.cost > settings.inline_cost or not (comes_near(x) and comes_near(y)):
+        return None
+    if not p.direct or x.ndim != 1 or y.ndim != 1 or x.size != y.size or x.size == 0 or not together(x, y):
+        return None
+    dims[0] = 1
+    dims[1] = x.size
+    steps[0] = steps[1] = steps[2] = 0
+    steps[3], steps[4] = strides_of(x)[0], strides_of(y)[0]
+    out = new_array(p.codes[2], 0, NULL)
+    return multiplied(p.kernel, p.kernel, x, y, out, dims, steps) if give_memory(out, x, y) else None
+
+cdef ndarray multiplied(Kernel* k, Kernel* named, ndarray x, ndarray y, ndarray out, intp* dims, intp* steps):
+    """out, by k's loop. named: what warnings are of. None when NumPy's BLAS is another's."""
+    cdef char* args[3]
+    cdef int flags, use
+    args[0] = x.st.data + x.offset
+    args[1] = y.st.data + y.offset
+    args[2] = out.st.data
+    settings.inlined += 1
     use = blas_use(k, dims, steps) if k.resources & BLAS else UNUSED
     if not enter_gate(use, False):
         return None
@@ -457,7 +553,7 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         resume_held_back(NULL)
     if k.flags & MAY_RAISE and this_thread_raised():
         raise_current()
-    fp_event(flags, p.kernel)
+    fp_event(flags, named)
     return out
 
 cdef ndarray product(Plan* p, ndarray x, ndarray y):
@@ -492,7 +588,7 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     return out
 
 cdef enum:
-    BLOCK = 1 << 19             # bytes of long vectors that are multiplied at a time
+    BLOCK = 1 << 18             # bytes of long vectors that are multiplied at a time
 
 cdef inline intp block_of(ndarray x) noexcept:
     return BLOCK // max(x.itemsize, 8)
@@ -563,8 +659,9 @@ cdef inline bint is_decided(Reduction* r, ndarray a) noexcept:
     cdef char* args[2]
     cdef intp steps[2]
     cdef Kernel* k
-    cdef intp n = a.size if a.flags & C_CONTIGUOUS else a.shape[a.ndim - 1]
-    if not a.flags & C_CONTIGUOUS and strides_of(a)[a.ndim - 1] != a.itemsize:
+    cdef bint whole = a.flags & (C_CONTIGUOUS | F_CONTIGUOUS)
+    cdef intp n = a.size if whole else a.shape[a.ndim - 1]
+    if not whole and strides_of(a)[a.ndim - 1] != a.itemsize:
         n = 1
     if a.code == BOOL:
         return memchr(data_of(a), r.deciding, min(n, FIRST)) != NULL
@@ -599,7 +696,8 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         out.st.data[0] = <char>r.deciding
         settings.inlined += 1
         return out
-    if not a.flags & C_CONTIGUOUS or k.flags & (MAY_RAISE | INVALID_FAILS):
+    if not a.flags & (C_CONTIGUOUS | F_CONTIGUOUS if r.fold.exact else C_CONTIGUOUS) or (
+            k.flags & (MAY_RAISE | INVALID_FAILS)):
         return None
     if r.plan.codes[0] == a.code:
         cast = NULL
@@ -607,8 +705,10 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         cast = cast_kernel(a.code, r.plan.codes[0])
     else:
         return None
-    if a.size * (k.cost if cast == NULL else k.cost + cast.cost) > MIDDLING * settings.inline_cost:
+    if cast == NULL and a.size * k.cost > MIDDLING * settings.inline_cost:
         return None
+    if cast != NULL and a.size * (k.cost + cast.cost) > MIDDLING * settings.inline_cost * (1 + (handed.needed > 0)):
+        return None                     # what is needed at once would be cast first, and stored: as much again
     out = new_array(r.plan.codes[2], 0, NULL)
     out.st.device = a.st.device
     be_element(out)

@@ -10,12 +10,15 @@ from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport WRITE
 from dflow._array.dispatch cimport Core, launch, Operand
 from dflow._kernels.dtypes cimport DTYPES
-from dflow._array.core cimport *, be_element
-from dflow._functions.fastpath cimport Plan
+from dflow._array.core cimport *, be_element, is_ours
+from dflow._functions.fastpath cimport Plan, quick_vecdot
+from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.out cimport cast_error
 from dflow._functions.views cimport outer_part
 from dflow._array.signature import computed_size
 from dflow._functions.out import check_out
+
+cdef object vecdot = np.vecdot
 
 cdef int launch_core(object core, Kernel* k, list inputs, list results, list groups, dict sizes, set missing,
                      intp* shape, int ndim) except -1:
@@ -30,6 +33,15 @@ cdef int launch_core(object core, Kernel* k, list inputs, list results, list gro
         fill_operand(&ops[i], outer_part(a, <int>len(groups[i])), ndim, shape, i >= len(inputs))
         access_whole(&ops[i], a)
     return launch(k, ops, <int>len(arrays), ndim, shape, &filled)
+
+cdef object small_product(Plan* p, object u, tuple inputs):
+    """vecdot, matvec or vecmat of few elements that are there: by NumPy's loop, or NumPy's own; else None."""
+    if u is vecdot and is_ours(inputs[0]) and is_ours(inputs[1]):
+        quick = quick_vecdot(p, <ndarray>inputs[0], <ndarray>inputs[1])
+        if quick is not None:
+            return quick
+    quick = at_once(u, inputs, None, SMALL)
+    return None if quick is LATER else quick
 
 cdef list core_names(object core, int i, ndarray a, set missing):
     """The core dimensions that input i has; optional ones that it has no axes for go into `missing`."""

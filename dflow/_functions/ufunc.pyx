@@ -25,7 +25,7 @@ from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.registry import COMPARISONS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.sequences cimport as_operand, with_sequences
-from dflow._functions.gufunc cimport core_names, core_results, core_sizes, launch_core, access_whole
+from dflow._functions.gufunc cimport access_whole, core_names, core_results, core_sizes, launch_core, small_product
 from dflow._functions.out cimport (
     as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request)
 from dflow._base.allocator cimport memory_zeros
@@ -45,7 +45,7 @@ LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 # ---- plans -----------------------------------------------------------------------------------------------------
 
 cdef object matmul = np.matmul
-cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "vecmat")}  # NumPy's own, if few elements
+cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "vecmat")}
 cdef dict wrapped = {}          # NumPy's ufunc: ours
 cdef bint single = False        # functions of whole numbers are float32, where NumPy's are float64
 cdef int SINGLE = code_of("f4")
@@ -662,9 +662,8 @@ cdef inline object quick_call(ufunc u, tuple inputs, object out):
         return product(p, <ndarray>inputs[0], <ndarray>inputs[1]) if (
             is_ours(inputs[0]) and is_ours(inputs[1])) else None
     if u.core is not None and out is None and u.numpy in PRODUCTS:
-        quick = at_once(u.numpy, inputs, None, SMALL)
-        return None if quick is LATER else quick
-    if u.core is not None or not p.direct:
+        return small_product(p, u.numpy, inputs)
+    if u.core is not None:
         return None
     try:
         return (direct_binary(p, inputs[0], inputs[1]) if out is None else

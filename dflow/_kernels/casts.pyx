@@ -4,7 +4,7 @@ import numpy as np
 from libc.string cimport memset
 from dflow._kernels.kernel cimport (
     COPIES, DATA_BYTES, DATA_OPAQUE, ELEMENTWISE, intp, Kernel, loop_t, MAY_RAISE, REPORTS_FP)
-from dflow._kernels.dtypes cimport BOOL, HALF, Scalar, is_integer, itemsizes, write_number
+from dflow._kernels.dtypes cimport BOOL, HALF, Scalar, is_complex, is_integer, itemsizes, write_number
 from dflow._kernels.native cimport note_cast
 from dflow._kernels.registry cimport kernel_new, recall, remember, ufunc_kernel
 
@@ -47,7 +47,7 @@ def _fill_casts():
             k.cost = 3 if (i == HALF) != (j == HALF) else 0.02 * max(itemsizes[i], itemsizes[j])
             k.flags = ELEMENTWISE if i != j else ELEMENTWISE | COPIES
             note_cast(k, i, j)
-            if j == BOOL != i:
+            if j == BOOL != i and not is_complex(i):
                 k.loop, k.data, k.tag = nonzero_loop, ufunc_kernel(np.not_equal, (i, i, BOOL)), DATA_OPAQUE
             if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
                 k.flags |= REPORTS_FP

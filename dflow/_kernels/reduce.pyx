@@ -166,15 +166,27 @@ cdef inline void cast_block(Fold* w, char* to, intp to_step, char* p, intp step,
     steps[0], steps[1] = step, to_step
     w.cast(args, &n, steps, w.cast_data)
 
+cdef enum:
+    LEAST_ROWS = 16         # of a band; and from which outputs are brought together
+
 cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps,
                       bint fresh) noexcept nogil:
     """n outputs beside each other, whose elements are closer in memory than those of one output: row after row. Of what
     is cast, no more outputs than a block holds."""
     cdef char block[FOLD_BYTES]
+    cdef char room[FOLD_BYTES]          # of few outputs: what other threads write may lie in the same lines
     cdef intp counter[64]
     cdef char* args[3]
     cdef intp inner[3]
+    cdef char* result = out
+    cdef intp result_step = out_step
+    cdef bint apart = n <= fold_block(w) and dims[w.naxes - 1] >= LEAST_ROWS
     cdef int d
+    if apart:
+        out = room
+        out_step = w.itemsize
+        if not fresh or w.cast == NULL:
+            move_items(out, out_step, result, result_step, n, w.itemsize)
     inner[0] = inner[2] = out_step
     inner[1] = step if w.cast == NULL else w.itemsize
     for d in range(w.naxes):
@@ -188,11 +200,12 @@ cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp s
             w.loop(args, &n, inner, w.data)
         fresh = False
         if not advance(&p, counter, dims, steps, w.naxes):
-            return
+            break
+    if apart:
+        move_items(result, result_step, out, out_step, n, w.itemsize)
 
 cdef enum:
     BAND = 1 << 16          # elements of a band, about
-    LEAST_ROWS = 16
 
 cdef bint plan_bands(Fold* w, char** args, intp* dims, intp* steps, BandPlan* a) noexcept nogil:
     cdef int last = 2 if w.initial else 1

@@ -1,6 +1,7 @@
 """Running tasks: see _runtime/executor.pxd."""
 
 from cpython.ref cimport Py_DECREF, Py_XDECREF
+from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
     BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, REDUCES, ROWS)
@@ -165,15 +166,21 @@ cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
     if k.flags & MAY_RAISE and loop_raised():
         note_raised(r)
 
+cdef enum:
+    LEAST_ACROSS = 64       # of rows of which the elements lie farther apart than the rows do
+
 cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
     """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags, and a piece's error."""
     cdef RowsPlan r
     cdef BandPlan a
     cdef intp rows = task_dims(t)[0], pieces = 4 * load_int(&lanes[t.lane].nworkers)
     cdef intp least = (rows + pieces - 1) // pieces
+    cdef intp* steps = task_strides(t)
     if t.kernel.pieces != NULL and t.ndim == 1:
         rows = t.kernel.pieces(task_dims(t))
         least = 1
+    elif t.ndim == 1 and t.ncore and labs(steps[0]) < labs(steps[t.nops]):
+        least = max(least, LEAST_ACROSS)        # several threads would read the same lines
     if use_of(t) == ALONE or t.kernel.resources & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
         least = rows
     if t.kernel.flags & REDUCES and t.ndim == 1 and (

@@ -96,9 +96,9 @@ cdef int may_join(Task* leader, Space* space, Waits* waits, bint large, Task* t)
         if met[i] < 0:
             return -1
     if not waits_alike(leader, waits, &own):
-        if not large or (own.behind | waits.behind) & BEHIND_HOST:
+        if (own.behind | waits.behind) & BEHIND_HOST or not (large or own.inside):
             return -1
-        if not own.inside and (own.behind | waits.behind) & BEHIND_SLOW:
+        if not (large and own.inside) and (own.behind | waits.behind) & BEHIND_SLOW:
             return -1
         if not own.inside and own.n == 0 and not shares_input(leader, t):
             return -1

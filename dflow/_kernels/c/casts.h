@@ -108,7 +108,7 @@ static void copy_loop(char **args, npy_intp const *dims, npy_intp const *steps, 
     LOOP(from, half, FROM, npy_half, y = (HALF))
 
 #define REAL(from, FROM) CASTS(from, FROM, x, 0, x != 0, npy_double_to_half((npy_double)x))
-#define COMPLEX(from, FROM) CASTS(from, FROM, x.re, x.im, x.re != 0 || x.im != 0, npy_double_to_half((npy_double)x.re))
+#define COMPLEX(from, FROM) CASTS(from, FROM, x.re, x.im, (x.re != 0) | (x.im != 0), npy_double_to_half((npy_double)x.re))
 
 CASTS(bool, npy_bool, x != 0, 0, x != 0, npy_float_to_half(x != 0))
 REAL(byte, npy_byte) REAL(ubyte, npy_ubyte) REAL(short, npy_short) REAL(ushort, npy_ushort)

@@ -172,10 +172,15 @@ CLASSES = {
             r = np.concatenate(([1], x))
             r = x[::-1].cumsum()[::-1]  r = np.array([x[0] * 2, y[1]])                          r = x[:2] == (1, 0)
             p, q = x[:2]                r = np.hstack((x, y[:1]))   r = np.vstack((A[0], B[0]))
+            r = x[:3] * [1, 2, 3]       w[:2] = [1, 0]              r = x[[0, -1]]              r = A[[0, -1]]
+            r = A[i0, [0, -1]]          A[[0, -1], j0] = 1          r = A[[[0], [-1]], [0, 1]]  r = [x[0], y[0]] + z[:2]
+            r = np.where(m, x, z)       r = np.concatenate([x, z])  r = np.stack([x, z])        r = np.array([x, y])
+            w[k] = z                    r = A @ Z.T                 r = np.dot(x, z)            w[:] = z
         biuf
             r = x.astype('f4')          r = x.astype(int)           r = np.sort(x)              r = np.argsort(x)
             r = np.maximum(x, y)        w[x > 1] = y[x > 1]         r = np.flatnonzero(x > y)
             r = np.maximum(x[:2], [1, 0])
+            r = np.maximum(x, z)        r = np.minimum(Z, A[0])     r = np.sqrt(abs(z))         r = x.astype(z.dtype)
             r = np.where(x)[0]          r = np.tile(x, (3, 1)).T    r = np.bitwise_and((1, 0), k[:2])
         iufc
             r = np.diff(x)              r = np.cumsum(x)            r = np.broadcast_to(x, (3, len(x))) + 1
@@ -323,15 +328,17 @@ VIEWS = """
     A[:; ::2], B[:; ::2], C[:; ::2], A[:; ::2]
     T, U, T, U                      T[1:-1; 1:-1; 1:-1], T[2:; 1:-1; 1:-1], T[1:-1; :-2; 1:-1], U[1:-1; 1:-1; 2:]
     A, A[0], B, A[:; {j}:{j1}]      A, A[:; :1], B, B[:1]
+    x, z, v, w                      A, Z, C, A
+    x[1:], z[:-1], y[1:], z[1:]     A[:; 1:], Z[:; :-1], Z[:; 1:], B[:; 1:]
 """
 OPERATORS = {"b": "& | ^ == !=", "i": "+ - * + - * // % & | ^ >> < <= == /", "u": "+ - * + - * // % & | ^ >> < <= == /",
              "f": "+ - * + - * / < > <= == **", "c": "+ - * * / =="}
-UNARY = {"b": "~{}  np.logical_not({})", "i": "-{}  abs({})  ~{}  np.square({})  np.sign({})",
-         "u": "-{}  abs({})  ~{}  np.square({})  np.sign({})", "c": "-{}  {}.conj()  np.square({})  np.exp({})",
+UNARY = {"b": "~{}  np.logical_not({})", "i": "-{}  abs({})  ~{}  np.square({})  np.sign({})  np.sqrt(abs({}))",
+         "u": "-{}  abs({})  ~{}  np.square({})  np.sign({})  np.sqrt(abs({}))", "c": "-{}  {}.conj()  np.square({})  np.exp({})",
          "f": "-{}  abs({})  np.sqrt(abs({}))  np.exp(-abs({}))  np.sin({})  np.tanh({})  np.floor({})  np.square({})  "
               "np.log(abs({}) + 1)  np.sign({})  np.maximum({}, 0)  np.round({})"}
-BESIDE = {"b": "True  False  s  np.bool_(True)", "i": "2  3  1  7  s  s  np.int64(3)  np.uint8(5)  True",
-          "u": "2  3  1  7  s  s  np.int64(3)  np.uint8(5)  True",
+BESIDE = {"b": "True  False  s  np.bool_(True)", "i": "2  3  1  7  s  s  np.int64(3)  np.uint8(5)  True  0.5",
+          "u": "2  3  1  7  s  s  np.int64(3)  np.uint8(5)  True  0.5",
           "f": "2.0  0.5  3  1.5  -1  s  s  np.float64(0.75)  np.float32(1.5)  np.int64(2)  True",
           "c": "2.0  0.5  3  1.5  -1  s  s  np.float64(0.75)  np.complex64(1j)  True"}
 ELEMENTS = "x[{i}]  y[{i}]  x[i0]  A[{r}, {j}]  A[i0, j0]  x[-1]  A[i0][j0]  x[k[0]]"
@@ -481,17 +488,19 @@ def values(p):
     rng = numpy.random.default_rng([p.seed, 3])
     some = rng.random(4001)
 
-    def array(*shape):
+    def array(*shape, dtype=p.dtype):
         a = numpy.resize(numpy.roll(some, int(rng.integers(4001))), math.prod(shape)).reshape(shape)
-        if p.dtype == "?":
+        if dtype == "?":
             return a > 0.5
-        if p.dtype[0] in "iu":
-            return (a * 9).astype(p.dtype)
-        return ((a + 1j * a[::-1]) if p.dtype[0] == "c" else a + 0.5).astype(p.dtype)
+        if dtype[0] in "iu":
+            return (a * 9).astype(dtype)
+        return ((a + 1j * a[::-1]) if dtype[0] == "c" else a + 0.5).astype(dtype)
 
     n = p.size
     names = {name: array(n) for name in "xyvw"} | {name: array(*p.shape) for name in "ABC"}
+    other = TYPES[rng.integers(len(TYPES))]
     names |= {name: array(*p.solid) for name in "TU"} | {"s": array(1)[0], "h": (array(n).real * 100).astype("u1")}
+    names |= {"z": array(n, dtype=other), "Z": array(*p.shape, dtype=other)}         # of another type than the rest
     names["k"] = numpy.resize(rng.integers(0, n, 5000), n)
     names["m"] = numpy.resize(some > 0.5, n)
     names["ends"] = numpy.sort(rng.integers(0, n + 1, min(n, 5000) + 1))

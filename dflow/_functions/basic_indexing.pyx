@@ -18,8 +18,8 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    EXACT, Scalar, BOOL, DOUBLE, DTYPES, MOST_INTEGER, NCODES, in_range, int128, integer_at, itemsizes, is_complex,
-    is_integer, read_scalar, scalar_code, scalar_data, write_number, write_parts, write_scalar)
+    EXACT, Scalar, BOOL, CDOUBLE, DOUBLE, DTYPES, FLOAT, MOST_INTEGER, NCODES, in_range, int128, integer_at, itemsizes,
+    is_complex, is_integer, read_scalar, scalar_code, scalar_data, write_number, write_parts, write_scalar)
 from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._array.in_caller cimport run_unary
@@ -442,7 +442,10 @@ cdef bint number_at(object value, int code, char* place) except -1:
             return False
         source = scalar_data(value)
         if not holds[code][its]:
-            return is_integer(its) and whole_number(integer_at(its, source), code, place)
+            if is_integer(its):
+                return whole_number(integer_at(its, source), code, place)
+            return (its == FLOAT or its == DOUBLE) and not is_integer(code) and write_parts(
+                (<float*>source)[0] if its == FLOAT else (<double*>source)[0], 0, code, place)
     if its == code:
         memcpy(place, source, itemsizes[code])
     else:
@@ -487,12 +490,22 @@ cdef inline intp place_of(ndarray a, object key) except -1:
         return -2
     return a.offset + check_index(i, a.shape[0], 0) * strides_of(a)[0]
 
+cdef inline bint is_number(object x):
+    """Of Python's; of NumPy's those that are."""
+    cdef int code
+    if type(x) is float or type(x) is int:
+        return True
+    if is_ours(x):
+        return False
+    code = scalar_code(x)
+    return isinstance(x, (int, float, complex)) if code < 0 else code == DOUBLE or code == CDOUBLE
+
 cdef int set_index(ndarray a, object key, object value) except -1:
     if records(a, value):
         return record_store(a, key, value)
     cdef intp offset
     cdef Scalar room
-    cdef bint number = not is_ours(value) and isinstance(value, (int, float, complex))
+    cdef bint number = is_number(value)
     if a.flags & (READONLY | SCALAR):
         if a.flags & SCALAR:
             raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")

@@ -30,8 +30,8 @@ from dflow._kernels.sorting cimport dot_kernel
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport (
     ndarray, C_CONTIGUOUS, F_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, new_view, close_view, strides_of,
-    data_of, in_order_near, is_idle, is_near, part, same_elements, together, fill_operand, covers_storage, is_ours,
-    be_element)
+    cast, data_of, in_order_near, is_idle, is_near, part, same_elements, together, fill_operand, covers_storage,
+    is_ours, be_element)
 from dflow._base.thread_state cimport near
 
 cdef int quick_kind(object x) noexcept:
@@ -201,7 +201,7 @@ cdef ndarray line_binary(Plan* p, object a, object b, ndarray out):
     return out
 
 cdef enum:
-    MIXED_BYTES = 4096          # of an operand that is cast by the way
+    MIXED_BYTES = 1 << 14       # of an operand that is cast by the way
 
 cdef bint cast_line(char** args, intp* steps, ndarray x, int code, char* room) except -1:
     """Point at the elements of x in another type, in `room`. False when there are too many, or it may be to tell of."""
@@ -220,7 +220,7 @@ cdef bint cast_line(char** args, intp* steps, ndarray x, int code, char* room) e
     return True
 
 cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
-    """The same of few elements, of which some are of other types than the loop's."""
+    """The same of few elements, of which some are of other types than the loop's, or lie where out does."""
     cdef char rooms[2][MIXED_BYTES]
     cdef char* args[3]
     cdef intp steps[3]
@@ -228,7 +228,7 @@ cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
     cdef Scalar room
     cdef ndarray x = None, y
     cdef int i
-    if p.nargs != 3:
+    if p.nargs != 3 or p.kernel.flags & (MAY_RAISE | INVALID_FAILS):
         return None
     for i in range(2):
         z = b if i else a
@@ -253,7 +253,7 @@ cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
         return None
     for i in range(2):
         z = b if i else a
-        if is_ours(z) and (<ndarray>z).code != p.codes[i] and not (
+        if is_ours(z) and ((<ndarray>z).code != p.codes[i] or out is not None and shares(z, out)) and not (
                 cast_line(args + i, steps + i, <ndarray>z, p.codes[i], rooms[i])):
             return None
     if out is None:
@@ -270,12 +270,13 @@ cdef inline intp step_of_line(ndarray x) noexcept:
 cdef ndarray binary_into(Plan* p, object a, object b, ndarray out):
     """a op b, written to out; None when call() must decide."""
     cdef ndarray done = None
-    if out.code != p.codes[2] or out.flags & (READONLY | SCALAR) or shares(a, out) or shares(b, out):
+    cdef bint apart = shares(a, out) or shares(b, out)
+    if out.code != p.codes[2] or out.flags & (READONLY | SCALAR):
         return None
     out.st.version += 1
     if out.flags & C_CONTIGUOUS and is_idle(out.st, near) and goes_with(a, out) and goes_with(b, out):
-        done = quick_binary(p, a, b, out)
-    return launch_direct(p, a, b, out) if done is None else done
+        done = mixed_binary(p, a, b, out) if apart else quick_binary(p, a, b, out)
+    return done if done is not None or apart else launch_direct(p, a, b, out)
 
 cdef inline bint shares(object x, ndarray out):
     """Whether x is of the same storage, and not the same elements of it."""
@@ -558,7 +559,14 @@ cdef ndarray multiplied(Kernel* k, Kernel* named, ndarray x, ndarray y, ndarray 
 
 cdef ndarray product(Plan* p, ndarray x, ndarray y):
     """Of vectors and matrices, now or as a task; None when the long way must be gone."""
-    cdef ndarray out = quick_matmul(p, x, y)
+    cdef Plan same
+    cdef ndarray out
+    if not p.direct and 0 < x.ndim <= 2 and 0 < y.ndim <= 2:
+        same = p[0]
+        same.direct = True
+        p = &same
+        x, y = cast(x, p.codes[0]), cast(y, p.codes[1])
+    out = quick_matmul(p, x, y)
     return out if out is not None else queue_matmul(p, x, y)
 
 cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):

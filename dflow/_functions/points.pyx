@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
-from dflow._kernels.dtypes cimport BOOL, Scalar, integer_at, is_integer, itemsizes, LONG, write_scalar
+from dflow._kernels.dtypes cimport BOOL, Scalar, integer_at, is_complex, is_integer, itemsizes, LONG, write_scalar
 from dflow._kernels.kernel cimport intp, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport Storage
@@ -136,7 +136,10 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
         value = from_sequence(value, a.code)
     if is_ours(value):
         v = <ndarray>value
-        if v.code != a.code or v.st == a.st or not in_order_here(v):
+        if v.st == a.st or not in_order_here(v) or is_complex(v.code) and not is_complex(a.code):
+            return False
+        v = cast(v, a.code)
+        if not in_order_here(v):
             return False
         source = data_of(v)
         if v.ndim:

@@ -10,7 +10,7 @@ from libc.float cimport DBL_MIN, FLT_MIN
 from libc.math cimport copysign, fabs, floor, fmod, hypot, hypotf, pow, powf, signbit
 from libc.stdint cimport uint16_t, uint64_t
 from libc.string cimport memcpy, memset
-from dflow._base.fpflags cimport FP_DIVIDE, FP_OVER, fp_clear, fp_flags
+from dflow._base.fpflags cimport FP_DIVIDE, FP_INVALID, FP_OVER, FP_UNDER, fp_clear, fp_flags
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event, fp_strict, fp_warn, read_fp_policy
 from dflow._kernels.kernel cimport Kernel
@@ -392,7 +392,7 @@ cdef ndarray float_arithmetic(int op, Pair* pair, Number* x, Number* y, bint qui
             op, y = MULTIPLY, x             # as simple_power()
     z.parts[0] = z.parts[1] = 0
     compute(op, code, x, y, &z)
-    if not is_plain(op, code, x, y, &z):
+    if not is_plain(op, code, x, y, &z) and is_told(FP_DIVIDE | FP_OVER | FP_UNDER | FP_INVALID):
         flags = computed_with_flags(op, code, x, y, &z)
     if code == HALF and (op == REMAINDER or op == FLOOR_DIVIDE and y.parts[0] == 0 and signbit(y.parts[0])) and (
             of_scalars(pair)):

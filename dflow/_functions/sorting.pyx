@@ -159,13 +159,29 @@ def argmin_method(self, /, axis=None, out=None, *, keepdims=False):
     return argextreme(self, axis, False, keepdims, out)
 
 cdef enum:
-    FIRST = 4096                # bools among which the extreme may be found at once
+    FIRST = 4096                # bools of a row among which the extreme may be found at once,
+    FEW_ROWS = 16               # and how many rows at most
+
+cdef bint found_at_once(ndarray source, bint largest, ndarray result) noexcept:
+    """Of bools: whether one of the first in each row is the extreme, or all are."""
+    cdef intp n = source.shape[source.ndim - 1], i
+    cdef char* row = data_of(source)
+    cdef char* first
+    if source.code != BOOL or result.size > FEW_ROWS or not in_order_here(source):
+        return False
+    for i in range(result.size):
+        first = <char*>memchr(row, largest, min(n, <intp>FIRST))
+        if first == NULL and n > FIRST:
+            return False
+        (<intp*>result.st.data)[i] = 0 if first == NULL else first - row
+        row += n
+    settings.inlined += 1
+    return True
 
 cdef object argextreme(object a, object axis, bint largest, bint keepdims, object out):
     cdef ndarray source = as_array(a), result
     cdef intp shape[MAXDIMS]
     cdef int i, k = 0, n = 0, ndim = source.ndim
-    cdef char* first
     cdef Kernel* kernel = extremes[largest][source.code]
     if kernel == NULL:
         kernel = extremes[largest][source.code] = argextreme_kernel(source.code, largest)
@@ -182,16 +198,10 @@ cdef object argextreme(object a, object axis, bint largest, bint keepdims, objec
     result = new_array(code_of_index, n, shape)
     if n == 0:
         be_element(result)
-        if source.code == BOOL and out is None and not keepdims and in_order_here(source):
-            first = <char*>memchr(data_of(source), largest, min(source.size, <intp>FIRST))
-            if first != NULL:
-                (<intp*>result.st.data)[0] = first - data_of(source)
-                settings.inlined += 1
-                return result
-    if k != source.ndim - 1 or not quick_rows(kernel, source, result):
+    if k != source.ndim - 1 or not (found_at_once(source, largest, result) or quick_rows(kernel, source, result)):
         along_axis(kernel, source, None, result, k)
     if keepdims and ndim:
         result = own(result.reshape((1,) * ndim if axis is None else shape_tuple(source)[:k] + (1,)
                                     + shape_tuple(source)[k + 1:]))
-    return give(result, out, f"output array does not match result of np.{'argmax' if largest else 'argmin'}.",
-                exchange=True)
+    return result if out is None else give(
+        result, out, f"output array does not match result of np.{'argmax' if largest else 'argmin'}.", exchange=True)

@@ -218,6 +218,20 @@ cdef bint write_parts(double re, double im, int code, char* p) noexcept:
             return True
     return False
 
+cdef bint write_whole(double x, int code, char* p) noexcept:
+    """Store a number as an integer, towards zero, or a bool. False: it is too large."""
+    cdef long long n
+    if code == BOOL:
+        p[0] = x != 0
+        return True
+    if not fabs(x) < EXACT:
+        return False
+    n = <long long>x
+    if not in_range(n, code):
+        return False
+    memcpy(p, &n, itemsizes[code])
+    return True
+
 cdef int write_scalar(object value, int code, char* p) except -1:
     """Store a Python or NumPy scalar as the type `code`."""
     cdef long long n
@@ -232,7 +246,7 @@ cdef int write_scalar(object value, int code, char* p) except -1:
         if overflow == 0 and -EXACT <= n <= EXACT and write_parts(<double>n, 0, code, p):
             return 0
     elif type(value) is float or type(value) is float64:
-        if write_parts(value, 0, code, p):
+        if write_parts(value, 0, code, p) or is_integer(code) and write_whole(value, code, p):
             return 0
     elif type(value) is complex or type(value) is complex128:
         if is_complex(code) and write_parts(PyComplex_RealAsDouble(value), PyComplex_ImagAsDouble(value), code, p):

@@ -6,7 +6,7 @@ from dflow._base.atomics cimport invariant
 from dflow._base.allocator cimport block_alloc, block_free, memory_zeros
 from dflow._base.threads cimport out_of_memory
 from dflow._kernels.blas_library cimport find_numpy_blas
-from dflow._kernels.dtypes cimport DTYPES, is_integer, itemsizes, NCODES
+from dflow._kernels.dtypes cimport DTYPES, HALF, is_complex, is_integer, itemsizes, NCODES
 from dflow._kernels.registry cimport kernel_new, recall, remember
 
 cnp.import_array()
@@ -211,7 +211,8 @@ cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL:
     return sorting_kernel("sort", code, kind, False, 1, sort_loop, 10)
 
 cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
-    return sorting_kernel("argmax" if largest else "argmin", code, 0, largest, 1, argextreme_loop, 0.5)
+    return sorting_kernel("argmax" if largest else "argmin", code, 0, largest, 1, argextreme_loop,
+                          0.5 if is_complex(code) or code == HALF else 0.02 * itemsizes[code])
 
 cdef Kernel* dots[NCODES]
 

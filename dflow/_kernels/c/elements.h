@@ -173,7 +173,7 @@ static int two_half(int op, void const *p, void const *q, void *r) {
         default: return NOTHING;
     }
     *(uint16_t *)r = half_of(z, &flags);
-    return flags || z - z != 0 ? NOTHING : NUMBER;
+    return flags || (z - z != 0 && (z != z || !(x - x != 0 || y - y != 0))) ? NOTHING : NUMBER;
 }
 #undef COMPARISONS
 

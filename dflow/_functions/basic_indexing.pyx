@@ -703,7 +703,9 @@ def item(ndarray self, index=(), /, *more):             # not *args: a tuple tak
         if is_near(self):
             wait_storage(self.st, NULL, False, False)
             return read_scalar(self.code, self.st.data + offset)
-        a = element(self, offset)
+        a = new_view(self, 0)
+        a.offset = offset
+        close_view(a)
     elif self.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
     return first_element(a)

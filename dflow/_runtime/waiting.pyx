@@ -323,15 +323,17 @@ cdef bint run_needed(Wait* w) except -1:
     """Run what is needed here, while a core is free for it: no worker need be woken. Whether the wait is over."""
     cdef Task* t
     cdef int visits
+    cdef bint done
     catch_up(w.s, CALL_NS)
-    while not finished(w):
+    while True:
+        done = finished(w)
         visits = 64
-        t = claim_needed(w.s, &visits, LOOPS) if any_core_free() else NULL
+        t = claim_needed(w.s, &visits, LOOPS) if not done and any_core_free() else NULL
         if t == NULL:
-            return False
+            none_to_wake_for()
+            return done
         run_without_gil(t, w)
         PyErr_CheckSignals()
-    return True
 
 cdef void count_wait(Site* site) noexcept:
     global waits
@@ -389,9 +391,13 @@ cdef double catch_up(Storage* s, double most) noexcept:
         if not run_with_gil(t):
             run_without_gil(t, NULL)
         t = NULL
+    none_to_wake_for()
+    return done
+
+cdef inline void none_to_wake_for() noexcept:
+    """What was queued in silence has been run here, perhaps: to wake a worker takes up to 20 us."""
     if unannounced() and sweep():
         announced()
-    return done
 
 cdef double alone = 0               # GIL; nanoseconds of what this has done while no worker was looking for work
 cdef int futile = 0                 # GIL; attempts in a row that found nothing to run,

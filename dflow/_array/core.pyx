@@ -29,7 +29,7 @@ from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memor
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
 from dflow._kernels.dtypes cimport (BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer,
-                                    is_true, numpy_array, real_code, read_scalar)
+                                    is_true, numpy_array, read_complex, read_scalar, real_code)
 from dflow._kernels.casts cimport cast_kernel
 
 cnp.import_array()
@@ -740,8 +740,8 @@ cdef class ndarray:
         return float(scalar(self))
 
     def __complex__(self, /):
-        number = scalar(self) if self.ndim else first_element(self)
-        return complex_of(number)
+        return (read_complex(self.code, data_of(self)) if self.ndim == 0 and is_near(self) and not warnings_wait() else
+                complex_of(scalar(self) if self.ndim else first_element(self)))
 
     def __index__(self):
         if self.ndim or not is_integer(self.code) or self.code == BOOL:

@@ -24,6 +24,7 @@ from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._array.in_caller cimport run_unary
 from dflow._base.thread_state cimport direct, near, set_recording
+from dflow._functions.elements cimport new_bool
 from dflow._functions.sequences cimport from_sequence, is_sequence
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace
 from dflow._array.core import attach
@@ -59,8 +60,10 @@ cdef extern from *:
 
 cdef ndarray element(ndarray a, intp offset):
     """The value at a byte offset of the storage, as a 0-d array of its own: like NumPy's scalars, not a view."""
-    cdef ndarray out = new_scalar(a.code)
-    cdef ndarray v
+    cdef ndarray out, v
+    if a.code == BOOL and is_near(a) and a.st.device == 0 and not records(a, None):
+        return new_bool(a.st.data[offset] != 0)
+    out = new_scalar(a.code)
     if records(a, None):
         v = new_view(a, 0)
         v.offset = offset
@@ -581,6 +584,8 @@ cdef int store(ndarray v, object key, object value) except -1:
         value = stored(value, v.code)
         if deep and (<ndarray>value).ndim > v.ndim:
             raise_too_deep(v)
+        if copied_here(v, <ndarray>value):
+            return 0
     elif may_not_fit(<ndarray>value, v.code):
         if is_complex((<ndarray>value).code):
             warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)

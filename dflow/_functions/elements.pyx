@@ -2,11 +2,26 @@
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
-from dflow._array.core cimport SCALAR, is_ours, ndarray
+from dflow._array.core cimport READONLY, SCALAR, is_ours, ndarray, new_scalar
+from dflow._engine cimport settings
+from dflow._kernels.dtypes cimport BOOL
+from dflow._tracing.tape cimport gradients_kept
 
 cdef extern from "Python.h":
     bint PyFloat_Check(object)
     bint PyLong_Check(object)
+
+cdef ndarray a_bool(bint value, int flags):
+    cdef ndarray out = new_scalar(BOOL)
+    out.st.data[0] = value
+    out.flags |= flags
+    return out
+
+cdef ndarray the_true = a_bool(True, READONLY), the_false = a_bool(False, READONLY)
+
+cdef ndarray new_bool(bint value):
+    settings.inlined += 1
+    return a_bool(value, 0) if gradients_kept() else the_true if value else the_false
 
 cpdef bint is_number(object x):
     """Whether x is a float or an int: of Python, or NumPy's float64. No element of ours, whose value may be pending."""

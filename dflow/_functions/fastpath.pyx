@@ -20,11 +20,12 @@ from dflow._runtime.graph cimport (
 from dflow._runtime.region cimport Region
 from dflow._array.dispatch cimport (
     Operand, Core, UNTRACKED_READ, fill_access, fill_constant, launch, region_of_run)
-from dflow._array.in_caller cimport joins, run_now
+from dflow._array.in_caller cimport joins, run_now, run_unary
 from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, DOUBLE, FLOAT, Scalar, is_complex, is_integer, itemsizes, real_code, write_scalar)
+    BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, NCODES, Scalar, is_complex, is_integer, itemsizes, real_code,
+    write_scalar)
 from dflow._kernels.registry cimport ufunc_kernel
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._runtime.tuning cimport MIDDLING
@@ -221,13 +222,13 @@ cdef bint cast_line(char** args, intp* steps, ndarray x, int code, char* room) e
 
 cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
     """The same of few elements, of which some are of other types than the loop's, or lie where out does."""
-    cdef char rooms[2][MIXED_BYTES]
+    cdef char rooms[3][MIXED_BYTES]
     cdef char* args[3]
     cdef intp steps[3]
     cdef intp n
     cdef Scalar room
     cdef ndarray x = None, y
-    cdef int i
+    cdef int i, size = itemsizes[p.codes[2]]
     if p.nargs != 3 or p.kernel.flags & (MAY_RAISE | INVALID_FAILS):
         return None
     for i in range(2):
@@ -249,7 +250,9 @@ cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
         elif x.ndim == 0:
             x = y
     n = x.size
-    if joins(n, p.kernel, True) or out is not None and not (out.flags & C_CONTIGUOUS and same_shape(x, out)):
+    if joins(n, p.kernel, True) or out is not None and not (
+            out.flags & C_CONTIGUOUS and same_shape(x, out)
+            and (out.code == p.codes[2] or n * size <= MIXED_BYTES and fits[out.code][p.codes[2]])):
         return None
     for i in range(2):
         z = b if i else a
@@ -261,8 +264,23 @@ cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
         if not give_memory(out, x, a if is_ours(a) and a is not x else b if is_ours(b) and b is not x else None):
             return None
     point_at(args, steps, 2, out)
-    run_now(p.kernel, args, &n, steps)
+    if out.code == p.codes[2]:
+        run_now(p.kernel, args, &n, steps)
+    else:
+        args[2], steps[2] = rooms[2], size
+        run_now(p.kernel, args, &n, steps)
+        run_unary(cast_kernel(p.codes[2], out.code), rooms[2], size, data_of(out), out.itemsize, n)
     return out
+
+cdef bint fits[NCODES][NCODES]          # whether the results of a type may be stored as another
+
+def _fill_fits():
+    cdef int code, other
+    for code in range(NCODES):
+        for other in range(NCODES):
+            fits[code][other] = np.can_cast(DTYPES[other], DTYPES[code], "same_kind")
+
+_fill_fits()
 
 cdef inline intp step_of_line(ndarray x) noexcept:
     return x.itemsize if x.flags & C_CONTIGUOUS else strides_of(x)[0]
@@ -270,8 +288,8 @@ cdef inline intp step_of_line(ndarray x) noexcept:
 cdef ndarray binary_into(Plan* p, object a, object b, ndarray out):
     """a op b, written to out; None when call() must decide."""
     cdef ndarray done = None
-    cdef bint apart = shares(a, out) or shares(b, out)
-    if out.code != p.codes[2] or out.flags & (READONLY | SCALAR):
+    cdef bint apart = out.code != p.codes[2] or shares(a, out) or shares(b, out)
+    if out.flags & (READONLY | SCALAR):
         return None
     out.st.version += 1
     if out.flags & C_CONTIGUOUS and is_idle(out.st, near) and goes_with(a, out) and goes_with(b, out):

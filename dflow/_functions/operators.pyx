@@ -272,11 +272,11 @@ cdef object inplace_operator(int op, object a, object b):
     check_writable(x)
     if j >= 0 and op < MATMUL and op != POWER:
         p = u.binary[x.code * NKINDS + j]
-        if p != NULL and p.codes[2] == x.code and is_ours(b) and (
-                (<ndarray>b).st == x.st and not same_elements(x, <ndarray>b)):
-            if binary_into(p, x, b, x) is not None:
+        if p != NULL and (p.codes[2] != x.code or is_ours(b) and (
+                (<ndarray>b).st == x.st and not same_elements(x, <ndarray>b))):
+            if u.nout == 1 and binary_into(p, x, b, x) is not None:
                 return x
-        elif p != NULL and p.codes[2] == x.code:
+        elif p != NULL:
             if load_ptr(&x.st.reads) == NULL and (quick_binary(p, x, b, x) is not None
                                                   or x.flags & C_CONTIGUOUS and queue_binary(p, x, b, x) is not None):
                 return x

@@ -21,8 +21,8 @@ from dflow._kernels.dtypes cimport (
 from dflow._array.core cimport (
     ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR, LESS,
     LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, NEGATIVE, ABSOLUTE, INVERT, SCALAR, data_of, is_here,
-    is_ours, mxnet_rules, ndarray, new_scalar, READONLY)
-from dflow._tracing.tape cimport gradients_kept
+    is_ours, mxnet_rules, ndarray, new_scalar)
+from dflow._functions.elements cimport new_bool
 from dflow._functions.fastpath cimport NKINDS, WEAK_COMPLEX, WEAK_FLOAT, WEAK_INT
 
 cdef extern from "Python.h":
@@ -169,20 +169,6 @@ cdef inline bint hold(double re, double im, int code, Number* n) noexcept nogil:
 cdef inline ndarray new_number(int code):
     settings.inlined += 1
     return new_scalar(code)
-
-# Elements are values: all that computes a bool gives the same two, as with NumPy, until an array has a gradient: what
-# is recorded keeps something of its own. They are read-only, for what forgets that elements are no arrays.
-cdef ndarray a_bool(bint value, int flags):
-    cdef ndarray out = new_scalar(BOOL)
-    out.st.data[0] = value
-    out.flags |= flags
-    return out
-
-cdef ndarray the_true = a_bool(True, READONLY), the_false = a_bool(False, READONLY)
-
-cdef inline ndarray new_bool(bint value):
-    settings.inlined += 1
-    return a_bool(value, 0) if gradients_kept() else the_true if value else the_false
 
 cdef inline ndarray new_integer(int code, int128 value):
     cdef ndarray out = new_number(code)

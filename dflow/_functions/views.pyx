@@ -364,12 +364,21 @@ cdef ndarray split_core(ndarray a, list axes, Core* core):
     core.ndim = core.nsteps = merge_axes(core, m)
     return close_view(kept)
 
+cdef enum:
+    FEW_CAST = 1 << 15      # elements of which no other thread need take a part,
+    FEW_ROWS = 16           # or it takes rows
+
 cdef bint casts_itself(ndarray a, int code, list axes):
+    """Whether the reduction casts what it reads, block by block: where no group of a cast and itself would do so, or
+    that takes longer."""
     cdef intp total = 1
-    if a.code == code or not axes or axes[0] == a.ndim - len(axes) or gpus:
+    if a.code == code or not axes or gpus:
         return False
     for i in axes:
         total *= a.shape[i]
+    if axes[0] == a.ndim - len(axes) and (
+            len(axes) > 1 or not is_near(a) or a.size > FEW_CAST and total > a.size // FEW_ROWS):
+        return False
     return total > 1 and (is_integer(a.code) or code == BOOL or a.code == HALF and code == FLOAT)
 
 cdef ndarray outer_part(ndarray a, int ncore):

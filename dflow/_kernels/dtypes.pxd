@@ -73,5 +73,6 @@ cdef inline int real_code(int code) noexcept nogil:
 cdef int scalar_code(object) noexcept                                       # of a scalar of NumPy's; -1: it is none
 cdef int write_scalar(object value, int code, char* p) except -1            # OverflowError for an int that does not fit
 cdef object read_scalar(int code, char* p)                                  # a Python scalar
+cdef object read_complex(int code, char* p)                                 # a Python complex
 cdef object read_numpy_scalar(int code, char* p)                            # one of NumPy's
 cdef int write_number(int source, char* p, int target, char* q) except -1   # of a scalar, for an integer type

@@ -282,6 +282,19 @@ cdef object read_scalar(int code, char* p):
         return half_value((<uint16_t*>p)[0])
     return read_numpy_scalar(code, p).item()
 
+cdef object read_complex(int code, char* p):
+    """A Python complex."""
+    if is_integer(code):
+        return PyComplex_FromDoubles(<double><int64_t>integer_at(code, p) if code % 2 else
+                                     <double><uint64_t>integer_at(code, p), 0)
+    if code == DOUBLE or code == CDOUBLE:
+        return PyComplex_FromDoubles((<double*>p)[0], (<double*>p)[1] if code == CDOUBLE else 0)
+    if code == FLOAT or code == CFLOAT:
+        return PyComplex_FromDoubles((<float*>p)[0], (<float*>p)[1] if code == CFLOAT else 0)
+    if code == HALF:
+        return PyComplex_FromDoubles(half_value((<uint16_t*>p)[0]), 0)
+    return complex(read_scalar(code, p))
+
 cdef object read_numpy_scalar(int code, char* p):
     return PyArray_Scalar(p, <cnp.dtype>DTYPES[code], None)
 

@@ -328,6 +328,42 @@ cdef void casts_along(Fold* w, char* out, char* p, intp* dims, intp* steps, bint
         if not advance(&p, counter, dims, steps, last):
             return
 
+cdef void fold_cast(Fold* w, char* out, char* p, intp n, intp step, bint fresh) noexcept nogil:
+    """fold() of what is cast."""
+    cdef char block[FOLD_BYTES]
+    cdef intp i = 0, most = fold_block(w), span = most
+    if n <= most:
+        cast_block(w, block, w.itemsize, p, step, n)
+        fold_one(w, out, block, n, w.itemsize, fresh, True)
+        return
+    while span * most < n:
+        span *= most
+    while i * span < n:                 # `block` holds results
+        fold_cast(w, block + i * w.itemsize, p + i * span * step, min(span, n - i * span), step, True)
+        i += 1
+    fold_one(w, out, block, i, w.itemsize, fresh, True)
+
+cdef void fold_rows_cast(Fold* w, char* out, intp out_step, char* p, intp row_step, intp rows, intp n, intp step,
+                         bint fresh) noexcept nogil:
+    """fold_rows() of what is cast: as many rows at a time as a block holds."""
+    cdef char block[FOLD_BYTES]
+    cdef intp i = 0, k, j, most = fold_block(w) // n
+    while i < rows:
+        k = min(most, rows - i)
+        if most == 0:
+            k = 1
+            fold_cast(w, out, p, n, step, fresh)
+        else:
+            if row_step == n * step:
+                cast_block(w, block, w.itemsize, p, step, k * n)
+            else:
+                for j in range(k):
+                    cast_block(w, block + j * n * w.itemsize, w.itemsize, p + j * row_step, step, n)
+            fold_rows(w, out, out_step, block, n * w.itemsize, k, n, w.itemsize, fresh)
+        out += k * out_step
+        p += k * row_step
+        i += k
+
 cdef void reduce_cast(Fold* w, char* p, char* initial, char* out, intp* dims, intp step, intp initial_step,
                       intp out_step, intp* core) noexcept nogil:
     cdef intp n = dims[0], i = 0
@@ -342,6 +378,9 @@ cdef void reduce_cast(Fold* w, char* p, char* initial, char* out, intp* dims, in
             fold_across(w, out + i * out_step, p + i * step, min(fold_block(w), n - i), out_step, step, dims + 1, core,
                         initial == NULL)
             i += fold_block(w)
+        return
+    if last == 0 and w.blocked:
+        fold_rows_cast(w, out, out_step, p, step, n, dims[1], core[0], initial == NULL)
         return
     for i in range(n):
         casts_along(w, out + i * out_step, p + i * step, dims + 1, core, initial == NULL)

@@ -108,14 +108,27 @@ static void copy_loop(char **args, npy_intp const *dims, npy_intp const *steps, 
     LOOP(from, half, FROM, npy_half, y = (HALF))
 
 #define REAL(from, FROM) CASTS(from, FROM, x, 0, x != 0, npy_double_to_half((npy_double)x))
-#define COMPLEX(from, FROM) CASTS(from, FROM, x.re, x.im, (x.re != 0) | (x.im != 0), npy_double_to_half((npy_double)x.re))
+#define COMPLEX(from, FROM, NONZERO) CASTS(from, FROM, x.re, x.im, NONZERO, npy_double_to_half((npy_double)x.re))
+
+/* By their bits, all but the signs: compilers make vectors of that. */
+static inline npy_bool any_cfloat(c_float x) {
+    npy_uint32 parts[2];
+    memcpy(parts, &x, sizeof parts);
+    return ((parts[0] | parts[1]) << 1) != 0;
+}
+static inline npy_bool any_cdouble(c_double x) {
+    npy_uint64 parts[2];
+    memcpy(parts, &x, sizeof parts);
+    return ((parts[0] | parts[1]) << 1) != 0;
+}
 
 CASTS(bool, npy_bool, x != 0, 0, x != 0, npy_float_to_half(x != 0))
 REAL(byte, npy_byte) REAL(ubyte, npy_ubyte) REAL(short, npy_short) REAL(ushort, npy_ushort)
 REAL(int, npy_int) REAL(uint, npy_uint) REAL(long, npy_long) REAL(ulong, npy_ulong)
 REAL(longlong, npy_longlong) REAL(ulonglong, npy_ulonglong)
 REAL(float, npy_float) REAL(double, npy_double) REAL(longdouble, npy_longdouble)
-COMPLEX(cfloat, c_float) COMPLEX(cdouble, c_double) COMPLEX(clongdouble, c_longdouble)
+COMPLEX(cfloat, c_float, any_cfloat(x)) COMPLEX(cdouble, c_double, any_cdouble(x))
+COMPLEX(clongdouble, c_longdouble, (x.re != 0) | (x.im != 0))
 CASTS(half, npy_half, npy_half_to_float(x), 0, !npy_half_iszero(x), x)
 
 typedef void (*cast_loop)(char **, npy_intp const *, npy_intp const *, void *);

@@ -16,7 +16,11 @@ def index(random, n, count, length):
     """An index of an axis, of one kind or another; most are of `count` places, some out of bounds."""
     low, high = (-length, length) if random.random() < 0.95 else (-length - 1, length + 1)
     at = random.integers(low, max(high, low + 1), count if random.random() < 0.95 else count + 1)
-    kind = random.integers(10)
+    kind = random.integers(14)
+    if kind > 9:                            # several axes, which are broadcast
+        at = at.reshape([(-1, 1), (1, -1), (2, -1) if at.size % 2 == 0 else (1, -1), (-1, 1, 1)][kind - 10])
+        way = random.integers(4)
+        return at.tolist() if way == 0 else n.array(at).T if way == 1 else n.array(at.astype("bhil"[way]))
     if kind < 3:
         return n.array(at.astype("bhilBHIL"[random.integers(4)]))
     if kind < 5:
@@ -56,7 +60,8 @@ def drawn(seed, n):
     elif kind == 2:
         value = n.array((random.random(block) * 50).astype(dtype))
     elif kind == 3:
-        value = n.array((random.random((count, *block)) * 50).astype(dtype))
+        places = (count, count) if count and random.random() < 0.4 else (count,)      # NumPy takes (0, 0) for (0,)
+        value = n.array((random.random((*places, *block)) * 50).astype(dtype))
     elif kind == 4:
         value = [int(i) for i in random.integers(0, 2, count)]
     elif kind == 5:

@@ -1,5 +1,6 @@
 """Few elements at places that several indices name: see _functions/points.pxd."""
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 from dflow._kernels.dtypes cimport BOOL, Scalar, integer_at, is_complex, is_integer, itemsizes, LONG, write_scalar
@@ -21,6 +22,8 @@ cdef enum:
 
 cdef struct Points:
     intp n                      # how many; 0: no array was among the indices
+    int ndim                    # the shape of what names them: that of all arrays among the indices, broadcast
+    intp shape[MAXDIMS]
     intp block                  # elements at each,
     intp size                   # and their bytes
     intp places[256]            # in bytes
@@ -32,52 +35,89 @@ cdef inline bint add_place(Points* p, intp i, intp at, intp length, intp step) n
     p.places[i] += (at + length if at < 0 else at) * step
     return True
 
-cdef bint add_axis(Points* p, ndarray a, int axis, object item) except -1:
-    """Add the index of an axis to all places. False: it is none of those that are known here."""
-    cdef intp length = a.shape[axis], step = strides_of(a)[axis], i, n, by
-    cdef int overflow = 0
-    cdef ndarray index
-    cdef char* at
-    cdef intp place
-    if type(item) is int:
-        place = PyLong_AsLongLongAndOverflow(item, &overflow)
-        if overflow:
+cdef bint add_everywhere(Points* p, intp at, intp length, intp step) noexcept:
+    cdef intp i
+    for i in range(max(p.n, 1)):
+        if not add_place(p, i, at, length, step):
             return False
-        for i in range(max(p.n, 1)):
-            if not add_place(p, i, place, length, step):
+    return True
+
+cdef bint add_shape(Points* p, ndarray index) noexcept:
+    """Broadcast the shape with that of one more array. False: it does not fit, or they are too many."""
+    cdef int i, lead = max(p.ndim - index.ndim, 0), more = max(index.ndim - p.ndim, 0)
+    cdef intp n = 1
+    for i in range(p.ndim - 1, -1, -1):
+        p.shape[i + more] = p.shape[i]
+    for i in range(more):
+        p.shape[i] = 1
+    p.ndim += more
+    for i in range(index.ndim):
+        if p.shape[lead + i] == 1:
+            p.shape[lead + i] = index.shape[i]
+        elif index.shape[i] != 1 and index.shape[i] != p.shape[lead + i]:
+            return False
+    for i in range(p.ndim):
+        n *= p.shape[i]
+        if n == 0 or n > MOST:
+            return False
+    p.n = n
+    return True
+
+cdef bint add_indices(Points* p, ndarray index, intp length, intp step) noexcept:
+    """Add an array of indices of an axis to all places."""
+    cdef intp steps[MAXDIMS]
+    cdef intp counter[MAXDIMS]
+    cdef char* at = data_of(index)
+    cdef int code = index.code, lead = p.ndim - index.ndim, d
+    cdef intp i, by
+    if p.ndim == 1:
+        by = strides_of(index)[0] if index.shape[0] != 1 else 0
+        for i in range(p.n):
+            if not add_place(p, i, (<int64_t*>at)[0] if code == LONG else <intp>integer_at(code, at), length, step):
                 return False
+            at += by
         return True
+    for d in range(p.ndim):
+        steps[d] = strides_of(index)[d - lead] if d >= lead and index.shape[d - lead] != 1 else 0
+        counter[d] = p.shape[d]
+    for i in range(p.n):
+        if not add_place(p, i, (<int64_t*>at)[0] if code == LONG else <intp>integer_at(code, at), length, step):
+            return False
+        d = p.ndim - 1
+        while d >= 0:
+            at += steps[d]
+            counter[d] -= 1
+            if counter[d]:
+                break
+            at -= steps[d] * p.shape[d]
+            counter[d] = p.shape[d]
+            d -= 1
+    return True
+
+cdef object as_index(ndarray a, object item):
+    """An array of integers that are here, or a number of Python's; else None. An array without axes is an index of its
+    own kind, an element a number."""
+    cdef ndarray index
+    if type(item) is int:
+        return item
     if is_sequence(item):
         item = from_sequence(item)
     if not is_ours(item):
-        return False
+        return None
     index = <ndarray>item
-    if index.ndim > 1 or not is_integer(index.code) or index.code == BOOL or index.st == a.st or not is_here(index):
-        return False
-    at = data_of(index)
-    if index.ndim == 0:
-        place = <intp>integer_at(index.code, at)
-        for i in range(max(p.n, 1)):
-            if not add_place(p, i, place, length, step):
-                return False
-        return index.flags & SCALAR != 0            # an array without axes is an index of its own kind
-    n = index.shape[0]
-    by = strides_of(index)[0]
-    if n == 0 or n > MOST or p.n and n != p.n:
-        return False
-    for i in range(1, n if p.n == 0 else 0):
-        p.places[i] = p.places[0]
-    p.n = n
-    for i in range(n):
-        place = (<int64_t*>at)[0] if index.code == LONG else <intp>integer_at(index.code, at)
-        if not add_place(p, i, place, length, step):
-            return False
-        at += by
-    return True
+    if (not is_integer(index.code) or index.code == BOOL or index.st == a.st or not is_here(index)
+            or index.ndim == 0 and not index.flags & SCALAR):
+        return None
+    return index
 
 cdef bint find_points(Points* p, ndarray a, object key) except -1:
-    cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1, d
+    cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1, d, overflow = 0
+    cdef PyObject* found[MAXDIMS]           # borrowed: of the key, or of `made`
+    cdef list made = None
+    cdef ndarray index
+    cdef intp place
     p.n = p.places[0] = 0
+    p.ndim = 0
     if axes > a.ndim or axes == MAXDIMS or a.size == 0:         # of so many NumPy wants none
         return False
     p.block, p.size = 1, a.itemsize
@@ -87,9 +127,33 @@ cdef bint find_points(Points* p, ndarray a, object key) except -1:
         p.block *= a.shape[d]
         p.size *= a.shape[d]
     for d in range(axes):
-        if not add_axis(p, a, d, (<tuple>key)[d] if type(key) is tuple else key):
+        item = (<tuple>key)[d] if type(key) is tuple else key
+        index_or_number = as_index(a, item)
+        if index_or_number is None:
             return False
-    return p.n > 0 and p.n * p.block <= settings.inline_cost
+        if index_or_number is not item:
+            made = [] if made is None else made
+            made.append(index_or_number)
+        found[d] = <PyObject*>index_or_number
+        if is_ours(index_or_number) and (<ndarray>index_or_number).ndim and not (
+                add_shape(p, <ndarray>index_or_number)):
+            return False
+    if p.n == 0 or p.n * p.block > settings.inline_cost:
+        return False
+    for place in range(1, p.n):
+        p.places[place] = 0
+    for d in range(axes):
+        item = <object>found[d]
+        if not is_ours(item):
+            place = PyLong_AsLongLongAndOverflow(item, &overflow)
+            if overflow or not add_everywhere(p, place, a.shape[d], strides_of(a)[d]):
+                return False
+            continue
+        index = <ndarray>item
+        if not (add_indices(p, index, a.shape[d], strides_of(a)[d]) if index.ndim else add_everywhere(
+                p, <intp>integer_at(index.code, data_of(index)), a.shape[d], strides_of(a)[d])):
+            return False
+    return True
 
 cdef inline void move(char* to, char* from_, intp size) noexcept nogil:
     if size == 8:
@@ -109,9 +173,11 @@ cdef ndarray take_points(ndarray a, object key):
     cdef char* to
     if not is_here(a) or not find_points(&p, a, key):
         return None
-    shape[0] = p.n
-    memcpy(shape + 1, a.shape + axes, (a.ndim - axes) * sizeof(intp))
-    out = allocated(a.code, a.ndim - axes + 1, shape)
+    if p.ndim + a.ndim - axes > MAXDIMS:
+        return None
+    memcpy(shape, p.shape, p.ndim * sizeof(intp))
+    memcpy(shape + p.ndim, a.shape + axes, (a.ndim - axes) * sizeof(intp))
+    out = allocated(a.code, p.ndim + a.ndim - axes, shape)
     if a.st != st or not is_here(a):        # others may have gone on while there was no room for `out`
         return None
     to = data_of(out)
@@ -145,7 +211,7 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
         if v.ndim:
             k = v.ndim - (a.ndim - axes)
             whole = True
-            if k == 1 and v.shape[0] == p.n:
+            if k == p.ndim and memcmp(v.shape, p.shape, p.ndim * sizeof(intp)) == 0:
                 by = p.size
             elif k != 0:
                 return False

@@ -123,7 +123,7 @@ cdef inline ndarray owned(ndarray v):       # a view of all of a new array, in p
     Py_XDECREF(v.base)
     v.base = NULL
     return v
-cdef int copy_elements(ndarray target, ndarray source) except -1        # the source broadcasts; memory does not overlap
+cdef int copy_elements(ndarray target, ndarray source, Kernel* k=*) except -1   # the source broadcasts
 cdef object numpy_window(ndarray a, bint write=*, object base=*)         # a NumPy array over the memory of a
 cdef inline object numpys(ndarray a):                                   # the same; without axes a scalar of NumPy's
     return read_numpy_scalar(a.code, data_of(a)) if a.ndim == 0 else numpy_window(a)
@@ -161,7 +161,8 @@ cdef int wait_write(ndarray a) except -1
 cdef bint ready(ndarray a) noexcept                                     # whether nobody writes its elements
 cdef inline char* data_of(ndarray a) noexcept:                          # of what wait_read gave
     return a.st.data + a.offset
-cdef str shape_text(ndarray a)
+cdef inline str shape_text(ndarray a):                                  # as NumPy writes shapes in its errors: (2,3)
+    return str(shape_tuple(a)).replace(" ", "")
 cdef inline int check_writable(ndarray a) except -1:                     # before each write by a program
     if a.flags & READONLY:
         raise ValueError("assignment destination is read-only")

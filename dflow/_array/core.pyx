@@ -30,7 +30,7 @@ from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
 from dflow._kernels.dtypes cimport (BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer,
                                     is_true, numpy_array, read_complex, read_scalar, real_code)
-from dflow._kernels.casts cimport cast_kernel
+from dflow._kernels.casts cimport cast_kernel, move_kernel
 
 cnp.import_array()
 
@@ -456,15 +456,15 @@ cdef int wait_write(ndarray a) except -1:       # until nobody reads or writes i
 
 # ---- copies ----------------------------------------------------------------------------------------------------
 
-cdef int copy_elements(ndarray target, ndarray source) except -1:
-    """Shapes agree, or source broadcasts; memory does not overlap."""
+cdef int copy_elements(ndarray target, ndarray source, Kernel* k=NULL) except -1:
+    """Shapes agree, or source broadcasts; memory does not overlap, unless k, which copies, takes that."""
     cdef Operand ops[2]
     cdef intp shape[MAXDIMS]
     cdef int ndim = target.ndim
     memcpy(shape, target.shape, ndim * sizeof(intp))
     fill_operand(&ops[0], source, ndim, shape, False)
     fill_operand(&ops[1], target, ndim, shape, True)
-    return launch(cast_kernel(source.code, target.code), ops, 2, ndim, shape, NULL)
+    return launch(cast_kernel(source.code, target.code) if k == NULL else k, ops, 2, ndim, shape, NULL)
 
 cdef int copy_into(ndarray out, ndarray a) except -1:
     """copy_elements() to a new array of the same shape; in C order, if a is."""
@@ -510,6 +510,8 @@ cdef int assign(ndarray target, ndarray source) except -1:
     if source.st == target.st and may_overlap(source, target):
         if source.code == target.code and same_elements(source, target):
             return 0
+        if source.code == target.code and source.flags & target.flags & C_CONTIGUOUS and source.size == target.size:
+            return copy_elements(target, source, move_kernel(source.code))
         source = copy_of(source)
     return copy_elements(target, source)
 
@@ -519,10 +521,6 @@ cdef ndarray without_first(ndarray a):
     memcpy(v.shape, a.shape + 1, v.ndim * sizeof(intp))
     memcpy(v.shape + v.ndim, strides_of(a) + 1, v.ndim * sizeof(intp))
     return close_view(v)
-
-cdef str shape_text(ndarray a):
-    """As NumPy writes shapes in its errors: (2,3)."""
-    return str(shape_tuple(a)).replace(" ", "")
 
 cdef ndarray transposed(ndarray a, int* order):
     cdef ndarray v = new_view(a, a.ndim)

@@ -202,7 +202,7 @@ cdef ndarray line_binary(Plan* p, object a, object b, ndarray out):
     return out
 
 cdef enum:
-    MIXED_BYTES = 1 << 14       # of an operand that is cast by the way
+    MIXED_BYTES = 1 << 15       # of an operand that is cast by the way
 
 cdef bint cast_line(char** args, intp* steps, ndarray x, int code, char* room) except -1:
     """Point at the elements of x in another type, in `room`. False when there are too many, or it may be to tell of."""

@@ -227,6 +227,8 @@ cdef ndarray small_nested(object x):
         shape[ndim] = len(item)
         ndim += 1
         item = item[0]
+    if is_ours(item) and (<ndarray>item).ndim:
+        return None
     out = new_array((<ndarray>item).code if isinstance(item, ndarray) else DOUBLE, ndim, shape)
     if out.size > settings.inline_cost or not storage_allocate(out.st):
         return None
@@ -260,15 +262,17 @@ cdef bint write_nested(object x, ndarray out, int axis, char** target) except -1
 
 def stack_nested(x):
     """The array that a list or tuple of arrays, or of such lists, is for NumPy."""
-    cdef ndarray out = small_nested(x)
+    cdef ndarray out = small_nested(x), first, part
     if out is not None:
         return out
-    parts = [as_array(item) for item in x]
-    if parts[0].ndim == MAXDIMS:
+    cdef list parts = [as_array(item) for item in x]
+    first = parts[0]
+    if first.ndim == MAXDIMS:
         raise ValueError("setting an array element with a sequence. The requested array would exceed the maximum "
                          f"number of dimension of {MAXDIMS}.")
-    if any([part.shape != parts[0].shape for part in parts]):
-        np.array([np.empty(part.shape) for part in parts])      # its error, of an inhomogeneous shape
+    for part in parts:
+        if not same_shape(part, first):
+            np.array([np.empty(one.shape) for one in parts])    # its error, of an inhomogeneous shape
     return stack(parts)
 
 

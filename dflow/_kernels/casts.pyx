@@ -58,6 +58,15 @@ _fill_casts()
 cdef Kernel* cast_kernel(int source, int target) noexcept:
     return &casts[source][target]
 
+cdef Kernel* move_kernel(int code) except NULL:
+    """Of elements that lie one behind the other, to where they may overlap themselves: in one go."""
+    cdef Kernel* k = recall(("move", code))
+    if k != NULL:
+        return k
+    k = kernel_new(b"copy", 1, 2, <loop_t>copy_loop, <void*><size_t>itemsizes[code], 0,
+                   0.02 * itemsizes[code], DATA_BYTES)
+    return remember(("move", code), k)
+
 cdef void number_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     with gil:
         try:

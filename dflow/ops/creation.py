@@ -14,7 +14,7 @@ from dflow._functions.advanced_indexing import take
 from dflow._functions.constructors import empty, empty_like, full, zeros
 from dflow._functions.elements import is_number
 from dflow._functions.joining import small_repeat
-from dflow._functions.numpy_inline import SMALL, as_scalar
+from dflow._functions.numpy_inline import SMALL, as_scalar, small_first
 from dflow._functions.placement import device_number, put_on
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to, diagonal_of, spread
@@ -302,13 +302,20 @@ op("(k * k for k in range(5)), int", "range(3), 'f4', 2")(constructors.fromiter)
 
 # -- repeated and moved ----------------------------------------------------------------------------
 
-@op("a, 2", "v, (2, 3)", "a, (2, 1, 2)", "2.5, 3", "a, 0", "a, -1", "[1, 2], 2", "s, (2, 2)", small=FEW)
+@op("a, 2", "v, (2, 3)", "a, (2, 1, 2)", "2.5, 3", "a, 0", "a, -1", "[1, 2], 2", "s, (2, 2)")
 def tile(A, reps):
     """A repeated along each axis."""
-    a = as_array(A)
-    if a.ndim == 1 and type(reps) is int and reps > 1:
-        return broadcast_to(a, (reps, a.size)).copy().reshape(reps * a.size)
-    reps = items(reps)
+    a, reps = as_array(A), items(reps)
+    k, m = reps if len(reps) == 2 else (1, *reps) if len(reps) == 1 else (0, 0)
+    if not (type(k) is type(m) is int and k > 0 < m and 0 < a.ndim <= 2):
+        return _tile(a, reps)
+    rows, columns = a.shape if a.ndim == 2 else (1, a.size)
+    whole = broadcast_to(a.reshape(rows, 1, columns), (k, rows, m, columns)).copy()
+    return whole.reshape(m * columns if a.ndim == len(reps) == 1 else (k * rows, m * columns))
+
+
+def _tile(a, reps):
+    """The same of any number of axes."""
     n = max(a.ndim, len(reps))
     reps = (1,) * (n - len(reps)) + reps
     shape = (1,) * (n - a.ndim) + a.shape
@@ -322,6 +329,9 @@ def tile(A, reps):
     spread = broadcast_to(spread, tuple(x for r, d in zip(reps, shape) for x in (r, d)))
     # A copy first: a broadcast view is read-only, and of a single element reshape would not copy it.
     return spread.copy().reshape(tuple(r * d for r, d in zip(reps, shape)))
+
+
+_tile = small_first(_tile, numpy.tile, FEW)
 
 
 @op("a, 2", "a, 3, axis=1", "a, [1, 2, 0], axis=0", "v, [1, 2]", "v, 0", "v, -1", "3, 4", "i, 2, 5",

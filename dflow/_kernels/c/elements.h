@@ -146,6 +146,11 @@ static int two_bool(int op, void const *p, void const *q, void *r) {
                 re = x[0] * y[0] - x[1] * y[1];                                                                        \
                 im = x[0] * y[1] + x[1] * y[0];                                                                        \
                 break;                                                                                                 \
+            case OP_POWER:                                                                                             \
+                if (y[0] != 2 || y[1] != 0 || !(tame_##name(x[0]) && tame_##name(x[1]))) return NOTHING;               \
+                re = x[0] * x[0] - x[1] * x[1];                                                                        \
+                im = x[0] == 0 && x[1] == 0 ? 0 : x[0] * x[1] + x[1] * x[0];                                           \
+                break;                                                                                                 \
             default: return NOTHING;                                                                                   \
         }                                                                                                              \
         if (re - re != 0 || im - im != 0) return NOTHING;                                                              \

@@ -391,3 +391,10 @@ def test_ufuncs_whose_loops_have_no_data(name, out):
     x = numpy.arange(8.0)
     assert theirs(np.array(x), 1.0, out=out) is out
     assert_same(out, theirs(x, 1.0, out=numpy.zeros(out.shape, complex)))
+
+
+@pytest.mark.parametrize("dtype", "?bBhHiIlLqQefdgFDG")
+def test_functions_of_numpys_take_elements_of_all_types(dtype):
+    x = np.ones(3, dtype)
+    assert numpy.shape(x[0]) == () and numpy.ndim(x[1]) == 0 and numpy.size(x[2]) == 1
+    assert numpy.atleast_1d(x[0]).dtype == dtype

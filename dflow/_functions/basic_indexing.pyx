@@ -7,6 +7,8 @@ from threading import local
 import numpy as np
 cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
+from libc.float cimport FLT_MIN
+from libc.math cimport fabs
 from libc.string cimport memcmp, memcpy, memmove, memset
 from libc.stdint cimport int64_t
 from dflow._runtime.waiting cimport wait_storage
@@ -18,8 +20,8 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    EXACT, Scalar, BOOL, CDOUBLE, DOUBLE, DTYPES, FLOAT, MOST_INTEGER, NCODES, in_range, int128, integer_at, itemsizes,
-    is_complex, is_integer, read_scalar, scalar_code, scalar_data, write_number, write_parts, write_scalar)
+    EXACT, Scalar, BOOL, CDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, MOST_INTEGER, NCODES, in_range, int128, integer_at,
+    itemsizes, is_complex, is_integer, read_scalar, scalar_code, scalar_data, write_number, write_parts, write_scalar)
 from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._array.in_caller cimport run_unary
@@ -427,11 +429,14 @@ cdef int set_element(ndarray a, intp offset, object value) except -1:
     fill_operand(&ops[1], v, 0, shape, True)
     return launch(cast_kernel(a.code, a.code), ops, 2, 0, shape, NULL)
 
+cdef double LEAST_HALF = 2. ** -14      # of which no bits are lost for want of range
+
 cdef bint number_at(object value, int code, char* place) except -1:
     """An element that is there, or a number of NumPy's, as that type has it; False for what it may not hold, and for
     all else."""
     cdef int its
     cdef char* source
+    cdef double x
     if is_ours(value):
         if (<ndarray>value).ndim or not is_here(<ndarray>value):
             return False
@@ -447,8 +452,10 @@ cdef bint number_at(object value, int code, char* place) except -1:
         if not holds[code][its]:
             if is_integer(its):
                 return whole_number(integer_at(its, source), code, place)
-            return (its == FLOAT or its == DOUBLE) and not is_integer(code) and write_parts(
-                (<float*>source)[0] if its == FLOAT else (<double*>source)[0], 0, code, place)
+            if its != FLOAT and its != DOUBLE or is_integer(code):
+                return False
+            x = (<float*>source)[0] if its == FLOAT else (<double*>source)[0]
+            return (x == 0 or fabs(x) >= (LEAST_HALF if code == HALF else FLT_MIN)) and write_parts(x, 0, code, place)
     if its == code:
         memcpy(place, source, itemsizes[code])
     else:

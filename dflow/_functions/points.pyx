@@ -204,10 +204,6 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
         v = <ndarray>value
         if v.st == a.st or not in_order_here(v) or is_complex(v.code) and not is_complex(a.code):
             return False
-        v = cast(v, a.code)
-        if not in_order_here(v):
-            return False
-        source = data_of(v)
         if v.ndim:
             k = v.ndim - (a.ndim - axes)
             whole = True
@@ -217,6 +213,10 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
                 return False
             if memcmp(v.shape + k, a.shape + axes, (a.ndim - axes) * sizeof(intp)):
                 return False
+        v = cast(v, a.code)                 # which may warn: not before it is sure that they are stored
+        if not in_order_here(v):
+            return False
+        source = data_of(v)
     elif type(value) is int or type(value) is float or type(value) is bool:
         write_scalar(value, a.code, source)
     else:

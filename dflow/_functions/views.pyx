@@ -6,8 +6,9 @@ import numpy as np
 cimport numpy as cnp
 from cpython.ref cimport Py_CLEAR
 from cpython.type cimport PyType_Check
-from libc.string cimport memcpy
 from libc.stdint cimport uint8_t
+from libc.stdlib cimport labs
+from libc.string cimport memcpy
 from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._gpu.mirror cimport gpus
@@ -368,6 +369,15 @@ cdef enum:
     FEW_CAST = 1 << 15      # elements of which no other thread need take a part,
     FEW_ROWS = 16           # or it takes rows
 
+cdef bint lie_across(ndarray a) noexcept:
+    """Whether rows lie closer to each other than their elements do: then no group casts for a reduction along them, and
+    what was cast is added in another order."""
+    cdef int i
+    for i in range(a.ndim - 1):
+        if 0 < labs(strides_of(a)[i]) < labs(strides_of(a)[a.ndim - 1]):
+            return True
+    return False
+
 cdef bint casts_itself(ndarray a, int code, list axes):
     """Whether the reduction casts what it reads, block by block: where no group of a cast and itself would do so, or
     that takes longer."""
@@ -376,8 +386,8 @@ cdef bint casts_itself(ndarray a, int code, list axes):
         return False
     for i in axes:
         total *= a.shape[i]
-    if axes[0] == a.ndim - len(axes) and (
-            len(axes) > 1 or not is_near(a) or a.size > FEW_CAST and total > a.size // FEW_ROWS):
+    if axes[0] == a.ndim - len(axes) and (len(axes) > 1 or not lie_across(a) and (
+            not is_near(a) or a.size > FEW_CAST and total > a.size // FEW_ROWS)):
         return False
     return total > 1 and (is_integer(a.code) or code == BOOL or a.code == HALF and code == FLOAT)
 

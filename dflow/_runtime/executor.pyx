@@ -179,7 +179,7 @@ cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
     if t.kernel.pieces != NULL and t.ndim == 1:
         rows = t.kernel.pieces(task_dims(t))
         least = 1
-    elif t.ndim == 1 and t.ncore and labs(steps[0]) < labs(steps[t.nops]):
+    elif t.ndim == 1 and t.ncore and 0 < labs(steps[0]) < labs(steps[t.nops]):
         least = max(least, LEAST_ACROSS)        # several threads would read the same lines
     if use_of(t) == ALONE or t.kernel.resources & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
         least = rows

@@ -10,11 +10,11 @@ the group.
 
 A task may join when
     - its iteration space has as many elements, and the axes of both have a common refinement;
-    - it waits for what the group waits for, and for nothing else but the group itself. Large tasks (a waiter runs small
-      ones itself, one step after the other) have more freedom, if neither the task nor the group waits for a host task,
-      which may take for ever: a large one may join what it has to wait for anyway; and, if both wait for nothing slow,
-      any that waits, too, or reads the same storage, though alone it could have run earlier. (No task outside can wait
-      for an open group: so there are no cycles.);
+    - it waits for what the group waits for, and for nothing else but the group itself. There is more freedom, if
+      neither the task nor the group waits for a host task, which may take for ever: a task may join what it has to wait
+      for anyway, a small one (a waiter runs such itself, one step after the other) if both wait for nothing slow; then
+      a large one may, too, if it waits, or reads the same storage, though alone it could have run earlier. (No task
+      outside can wait for an open group: so there are no cycles.);
     - where it meets a write of the group, or writes what the group reads, both see each element at the same place: then
       blocks do not depend on each other, and any runner may take any of them.
 """

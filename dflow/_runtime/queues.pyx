@@ -238,7 +238,10 @@ cdef bint sweep() noexcept nogil:
                 unlock(&q.lock)
                 if t == NULL:
                     break
-                take(t)                     # fails, and frees the cell if t is done
+                if take(t):                 # else it is claimed still, or its cell is freed, as it is done
+                    store_int(&t.state, IDLE)       # whoever had claimed it has given it back meanwhile
+                    push(t)
+                    return False
             if load_ptr(&q.head) != NULL:
                 return False
     return True

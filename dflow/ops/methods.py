@@ -7,6 +7,7 @@ from types import GenericAlias
 
 import numpy
 
+from dflow._array.array_type import ElementType
 from dflow._array.core import attach, is_array, ndarray, window
 from dflow._functions.basic_indexing import FlatIterator
 from dflow._functions.buffers import apart, placed
@@ -352,7 +353,7 @@ def _array_function(self, /, func, types, args, kwargs):
         if not isinstance(x, kind):
             raise TypeError(f"{name} must be a {kind.__name__}.")
     others = {*types} - OF_NUMBERS
-    if others:
+    if others and (others := {t for t in others if type(t) is not ElementType}):       # of long double, equal nothing
         subclasses = all(issubclass(t, numpy.ndarray) for t in others)
         return fallback.call(func, args, kwargs) if subclasses else NotImplemented
     if func.__module__ in LAZY:

@@ -334,7 +334,8 @@ VIEWS = """
 OPERATORS = {"b": "& | ^ == !=", "i": "+ - * + - * // % & | ^ >> < <= == /", "u": "+ - * + - * // % & | ^ >> < <= == /",
              "f": "+ - * + - * / < > <= == **", "c": "+ - * * / =="}
 UNARY = {"b": "~{}  np.logical_not({})", "i": "-{}  abs({})  ~{}  np.square({})  np.sign({})  np.sqrt(abs({}))",
-         "u": "-{}  abs({})  ~{}  np.square({})  np.sign({})  np.sqrt(abs({}))", "c": "-{}  {}.conj()  np.square({})  np.exp({})",
+         "u": "-{}  abs({})  ~{}  np.square({})  np.sign({})  np.sqrt(abs({}))",
+         "c": "-{}  {}.conj()  np.square({})  np.exp({})",
          "f": "-{}  abs({})  np.sqrt(abs({}))  np.exp(-abs({}))  np.sin({})  np.tanh({})  np.floor({})  np.square({})  "
               "np.log(abs({}) + 1)  np.sign({})  np.maximum({}, 0)  np.round({})"}
 BESIDE = {"b": "True  False  s  np.bool_(True)", "i": "2  3  1  7  s  s  np.int64(3)  np.uint8(5)  True  0.5",

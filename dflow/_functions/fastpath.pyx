@@ -686,15 +686,13 @@ cdef inline bint is_decided(Reduction* r, ndarray a) noexcept:
     cdef intp steps[2]
     cdef Kernel* k
     cdef bint whole = a.flags & (C_CONTIGUOUS | F_CONTIGUOUS)
-    cdef intp n = a.size if whole else a.shape[a.ndim - 1]
-    if not whole and strides_of(a)[a.ndim - 1] != a.itemsize:
-        n = 1
-    if a.code == BOOL:
+    cdef intp n = a.size if whole else a.shape[a.ndim - 1], step = a.itemsize if whole else strides_of(a)[a.ndim - 1]
+    if a.code == BOOL and step == 1:
         return memchr(data_of(a), r.deciding, min(n, FIRST)) != NULL
     k = cast_kernel(a.code, BOOL)
     n = min(n, <intp>FEW)
     args[0], args[1] = data_of(a), truths
-    steps[0], steps[1] = a.itemsize, 1
+    steps[0], steps[1] = step, 1
     k.loop(args, &n, steps, k.data)
     return memchr(truths, r.deciding, n) != NULL
 

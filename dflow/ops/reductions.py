@@ -271,7 +271,7 @@ def _running(accumulate, a, axis, dtype, out):
     if out is not None:
         check_out(out, "output must be an array")
     if axis is None:
-        a, axis = a.ravel(), 0
+        a, axis = a if a.ndim == 1 else a.ravel(), 0
     if isinstance(axis, bool):
         raise TypeError("an integer is required for the axis")
     if not a.ndim:

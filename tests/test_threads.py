@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import sys
 import threading
 import time
 
@@ -627,6 +628,56 @@ def test_an_array_that_is_resized_while_a_call_waits_for_it(two_workers):
 
     in_threads(wait_in_a_call, resize_meanwhile)
     assert x.tolist() == [0, 1] and numpy.array_equal(results[0], numpy.sqrt(numpy.arange(results[0].size)))
+
+
+@pytest.fixture
+def hasty():
+    """Threads that take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("product", [
+    lambda x, y: x @ y, np.vecdot, lambda x, y: (x * y).sum(), lambda x, y: np.add(x, y, out=y).sum() - y.size * 2],
+    ids=["matmul", "vecdot", "sum", "out"])
+def test_a_vector_that_is_resized_while_a_call_catches_up(two_workers, hasty, product):
+    """What runs what an operand waits for may give up the GIL: the sizes are looked at afterwards."""
+    n, over = 4000, threading.Event()
+    x = np.ones(n)
+
+    def multiply():
+        try:
+            for _ in range(10_000):
+                y = np.ones(n) * 2              # pending, and small
+                try:
+                    assert 0 <= float(product(x, y)) <= 2 * n
+                except ValueError:              # the sizes differ
+                    pass
+        finally:
+            over.set()
+
+    def resize():
+        while not over.is_set():
+            x.resize(n // 2)
+            x.resize(n)
+            x[...] = 1
+
+    in_threads(multiply, resize)
+
+
+def test_threads_that_catch_up_with_the_same(two_workers, hasty):
+    n, held = 4000, [np.ones(4000)]
+
+    def work():
+        for _ in range(5000):
+            held[0] = z = held[0] * 0.5 + 1
+            first = z.item(3)
+            assert z.max() == first and abs(z @ z - n * first ** 2) < 1e-6 and (z == first).all()
+
+    in_threads(*[work] * 3)
+    assert dflow.engine.statistics()["pending"] == 0
 
 
 def test_what_a_host_task_uses_is_not_reshaped_before_it_ran(two_workers):

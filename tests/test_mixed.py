@@ -8,6 +8,8 @@ from engines import configured
 
 import dflow.numpy as np
 
+pytestmark = pytest.mark.core
+
 DTYPES = "?bBhHiIlLqQefdgFDG"
 BINARY = ("add subtract multiply true_divide floor_divide remainder maximum minimum fmax fmin less equal greater_equal "
           "bitwise_and bitwise_xor left_shift logical_or hypot arctan2 copysign").split()

@@ -29,7 +29,8 @@ def test_masks(n, share):
 def test_places_of_what_is_not_zero(dtype, seed):
     random = numpy.random.default_rng(seed)
     for _ in range(8):
-        shape = tuple(int(2 ** random.uniform(0, 14 / (i + 1))) for i in range(random.integers(1, 5)))
+        ndim = random.integers(1, 5)
+        shape = tuple(int(2 ** random.uniform(0, 17 / ndim)) for _ in range(ndim))
         x = random.choice([0, -0.0, 1, numpy.nan, numpy.inf, 3, 1j], shape).astype(complex)
         x[random.random(shape) < random.random() ** 2] = 0
         with numpy.errstate(invalid="ignore"):

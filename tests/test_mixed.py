@@ -111,7 +111,8 @@ def products(random, n):
 
 def reduction(random, n):
     """Of integers and bools: sums of floats have their own order here."""
-    shape = tuple(length(random, (4.5, 3, 1.5)[i]) for i in range(random.integers(1, 4)))[::-1]
+    ndim = random.integers(1, 4)
+    shape = tuple(length(random, 4.6 / ndim) for _ in range(ndim))
     name = REDUCTIONS[random.integers(len(REDUCTIONS))]
     whole = "?bBhHiIlL"[random.integers(9)]
     x = array(random, n, shape, None if name in ("any", "all", "max", "argmin") else whole)

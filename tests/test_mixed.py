@@ -195,3 +195,15 @@ def test_rows_that_are_cast_as_they_are_read_have_the_bits_of_those_that_were_ca
             later = np.add.reduce(x.copy() if x.flags.c_contiguous else x, axis, dtype=kind, initial=initial).asnumpy()
             apart = np.add.reduce(x.astype(ready.dtype), axis, initial=initial).asnumpy()
         assert ready.tobytes() == later.tobytes() == apart.tobytes(), (shape, axis, kind)
+
+
+@pytest.mark.parametrize("dtype", "gG")
+def test_long_doubles_become_halfs_by_floats(dtype):
+    """Rounded twice, as NumPy has it."""
+    random = numpy.random.default_rng(0)
+    x = ((random.random(200_000) * 20).astype("f4") + 1e-9 * random.random(200_000)).astype(dtype)
+    x[:20_000] = (2049 + numpy.arange(20_000) % 100 * 2) / 256.0 + random.random(20_000) * 1e-11     # halfway, nearly
+    with numpy.errstate(all="ignore"), np.errstate(all="ignore"):
+        expected = x.real.astype("e")
+        assert np.array(x).real.astype("e").asnumpy().tobytes() == expected.tobytes()
+    assert (expected != x.real.astype("d").astype("e")).any()

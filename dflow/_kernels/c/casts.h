@@ -126,9 +126,10 @@ CASTS(bool, npy_bool, x != 0, 0, x != 0, npy_float_to_half(x != 0))
 REAL(byte, npy_byte) REAL(ubyte, npy_ubyte) REAL(short, npy_short) REAL(ushort, npy_ushort)
 REAL(int, npy_int) REAL(uint, npy_uint) REAL(long, npy_long) REAL(ulong, npy_ulong)
 REAL(longlong, npy_longlong) REAL(ulonglong, npy_ulonglong)
-REAL(float, npy_float) REAL(double, npy_double) REAL(longdouble, npy_longdouble)
+REAL(float, npy_float) REAL(double, npy_double)
+CASTS(longdouble, npy_longdouble, x, 0, x != 0, npy_float_to_half((npy_float)x))        /* rounded twice, as NumPy's */
 COMPLEX(cfloat, c_float, any_cfloat(x)) COMPLEX(cdouble, c_double, any_cdouble(x))
-COMPLEX(clongdouble, c_longdouble, (x.re != 0) | (x.im != 0))
+CASTS(clongdouble, c_longdouble, x.re, x.im, (x.re != 0) | (x.im != 0), npy_float_to_half((npy_float)x.re))
 CASTS(half, npy_half, npy_half_to_float(x), 0, !npy_half_iszero(x), x)
 
 typedef void (*cast_loop)(char **, npy_intp const *, npy_intp const *, void *);

@@ -159,23 +159,20 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     run_now(k, args, &n, steps)
     return out
 
-cdef ndarray line_binary(Plan* p, object a, object b, ndarray out):
-    """The same where elements lie at any equal distance, or one is there for all of the other operand's."""
-    cdef char* args[3]
-    cdef intp steps[3]
-    cdef intp n
-    cdef Scalar room
+cdef ndarray point_at_lines(Plan* p, object a, object b, char** args, intp* steps, char* room):
+    """Point at two operands, whose elements lie at any equal distance, or one of which is there for all of the other's.
+    The array of the result's shape; None where they lie otherwise, or are not here."""
     cdef ndarray x = None, y
     cdef int i
     for i in range(2):
         z = b if i else a
         if not is_ours(z):
-            point_at_number(args, steps, i, z, p.codes[i], <char*>&room)
+            point_at_number(args, steps, i, z, p.codes[i], room)
             continue
         y = <ndarray>z
         if not (y.flags & C_CONTIGUOUS or y.ndim == 1) or not is_near(y):
             return None
-        args[i] = y.st.data + y.offset
+        args[i] = data_of(y)
         steps[i] = 0 if y.ndim == 0 else step_of_line(y)
         if x is None:
             x = y
@@ -183,6 +180,18 @@ cdef ndarray line_binary(Plan* p, object a, object b, ndarray out):
             return None
         elif x.ndim == 0:
             x = y
+    return x
+
+cdef ndarray line_binary(Plan* p, object a, object b, ndarray out):
+    """The same where elements lie at any equal distance, or one is there for all of the other operand's."""
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef intp n
+    cdef Scalar room
+    cdef ndarray x = point_at_lines(p, a, b, args, steps, <char*>&room)
+    cdef int i
+    if x is None:
+        return None
     n = x.size
     if joins(n, p.kernel, True):
         return None
@@ -227,28 +236,17 @@ cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
     cdef intp steps[3]
     cdef intp n
     cdef Scalar room
-    cdef ndarray x = None, y
+    cdef ndarray x
     cdef int i, size = itemsizes[p.codes[2]]
     if p.nargs != 3 or p.kernel.flags & (MAY_RAISE | INVALID_FAILS):
         return None
     for i in range(2):
         z = b if i else a
-        if not is_ours(z):
-            if type(z) is complex or p.codes[i] == BOOL:
-                return None
-            point_at_number(args, steps, i, z, p.codes[i], <char*>&room)
-            continue
-        y = <ndarray>z
-        if not (y.flags & C_CONTIGUOUS or y.ndim == 1) or not is_near(y):
+        if not is_ours(z) and (type(z) is complex or p.codes[i] == BOOL):
             return None
-        args[i] = data_of(y)
-        steps[i] = 0 if y.ndim == 0 else step_of_line(y)
-        if x is None:
-            x = y
-        elif not together(x, y) or x.ndim and y.ndim and not same_shape(x, y):
-            return None
-        elif x.ndim == 0:
-            x = y
+    x = point_at_lines(p, a, b, args, steps, <char*>&room)
+    if x is None:
+        return None
     n = x.size
     if joins(n, p.kernel, True) or out is not None and not (
             out.flags & C_CONTIGUOUS and same_shape(x, out)

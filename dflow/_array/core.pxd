@@ -4,13 +4,13 @@ from libc.stdint cimport uint8_t
 from cpython.complex cimport PyComplex_FromDoubles
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_XDECREF
-from dflow._kernels.dtypes cimport read_numpy_scalar
+from dflow._kernels.dtypes cimport NCODES, read_numpy_scalar
 from dflow._kernels.kernel cimport intp, Kernel
 from dflow._base.atomics cimport load_ptr
 from dflow._array.array_type cimport element_types
 from dflow._array.dispatch cimport Operand
 from dflow._base.thread_state cimport captures, direct, near, recorders, recording, set_recording
-from dflow._runtime.graph cimport readable, Storage, writable
+from dflow._runtime.graph cimport readable, Storage, storage_resume, writable
 
 cdef enum Flag:
     C_CONTIGUOUS = 1
@@ -40,7 +40,9 @@ cdef class ndarray:
 cdef extern from *:
     """
     #define base_of(type) ((type)->tp_base)
+    static inline PyObject *reused(PyObject *x) { _Py_NewReference(x); return x; }      /* as CPython's own spares */
     """
+    ndarray reused(PyObject*)
     void Py_SET_TYPE(ndarray, PyTypeObject*) noexcept
     PyTypeObject* base_of(PyTypeObject*) noexcept
 
@@ -102,7 +104,22 @@ cdef RecordHooks record_hooks
 # ---- making arrays
 cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=*) # C order, no values yet; pending: nor memory
 cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=*, bint copies=*)  # in their order
-cdef ndarray new_scalar(int code)                                       # allocated, an element
+cdef ndarray make_scalar(int code)                                      # new_scalar() where none is spare
+# Scalars come and go at each step of a loop over elements. Some that ended are kept whole, with their storages: objects
+# without references, in lists by type, linked through `base`. All need the GIL.
+cdef struct Spares:
+    PyObject* first
+    int n
+cdef Spares spares[NCODES]
+cdef inline ndarray pop_spare(Spares* s):
+    cdef ndarray a = reused(s.first)        # its type is static: it holds no reference to it
+    s.first = a.base
+    s.n -= 1
+    a.base = NULL
+    storage_resume(a.st)
+    return a
+cdef inline ndarray new_scalar(int code):                               # allocated, an element
+    return make_scalar(code) if spares[code].first == NULL else pop_spare(&spares[code])
 cdef ndarray bare_view(Storage* s, int ndim)                            # takes over a reference; all else to be filled
 cdef ndarray new_view(ndarray a, int ndim)                              # same storage; shape and strides to be filled
 cdef ndarray close_view(ndarray v)                                      # computes size and flags

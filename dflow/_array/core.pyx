@@ -19,8 +19,7 @@ from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
 from dflow._runtime.fp_errors cimport warn_user, warnings_wait
 from dflow._runtime.queues cimport shared
 from dflow._runtime.graph cimport (
-    abroad, bytes_live, FULL, readable, storage_allocate, storage_new, storage_rest, storage_resume, storage_unref,
-    WRITE)
+    abroad, bytes_live, FULL, readable, storage_allocate, storage_new, storage_rest, storage_unref, WRITE)
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
 from dflow._array.array_type cimport element_types, elements_are_arrays, make_types
 from dflow._array.dispatch cimport Operand, launch, copy_out
@@ -28,14 +27,14 @@ from dflow._array.in_caller cimport joins, run_unary
 from dflow._base.allocator cimport memory_free, memory_hooks, MemoryHooks, memory_new
 from dflow._base.hooks cimport check_callables, check_hooks
 from dflow._array.shape cimport parse_shape, check_dimensions
-from dflow._kernels.dtypes cimport (BOOL, NCODES, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer,
-                                    is_true, numpy_array, read_complex, read_scalar, real_code)
+from dflow._kernels.dtypes cimport (
+    BOOL, DOUBLE, NCODES, DTYPES, itemsizes, code_of, code_of_num, is_complex, is_integer, is_true, numpy_array,
+    read_complex, read_scalar, real_code)
 from dflow._kernels.casts cimport cast_kernel, move_kernel
 
 cnp.import_array()
 
 cdef extern from "Python.h":
-    object PyObject_Init(PyObject*, PyTypeObject*)
     PyObject** PyObject_GET_WEAKREFS_LISTPTR(object)
     void PyType_Modified(type)
     ctypedef struct Slots "PyTypeObject":
@@ -95,31 +94,19 @@ cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=False):
         too_big(code, ndim, shape)
     return a
 
-# Scalars come and go at each step of a loop over elements. Some that ended are kept whole, with their storages: objects
-# without references, in lists by type, linked through `base`. All need the GIL.
 cdef enum:
     MOST_SPARES = 64            # of a type
 
-cdef PyObject* spares[NCODES]
-cdef int nspares[NCODES]
 cdef bint keep_spares = True
 cdef destructor cython_dealloc = (<PyTypeObject*>ndarray).tp_dealloc
-
-cdef inline ndarray pop_spare(int code):
-    cdef ndarray a = <ndarray>PyObject_Init(spares[code], element_types[code])
-    spares[code] = a.base
-    nspares[code] -= 1
-    a.base = NULL
-    storage_resume(a.st)
-    return a
 
 cdef void release_spares() noexcept:
     global keep_spares
     cdef int code
     keep_spares = False
     for code in range(NCODES):
-        while spares[code] != NULL:
-            pop_spare(code)
+        while spares[code].first != NULL:
+            pop_spare(&spares[code])
     keep_spares = True
 
 cdef void end_array(ndarray a) noexcept:
@@ -130,10 +117,10 @@ cdef void end_array(ndarray a) noexcept:
     if (a.flags == C_CONTIGUOUS | F_CONTIGUOUS | SCALAR and a.ndim == 0 and a.base == NULL and a.offset == 0
             and a.st != NULL and a.st.nbytes == a.itemsize
             and PyObject_GET_WEAKREFS_LISTPTR(a)[0] == NULL
-            and a.node == NULL and nspares[a.code] < MOST_SPARES and keep_spares and storage_rest(a.st)):
-        a.base = spares[a.code]
-        spares[a.code] = <PyObject*>a
-        nspares[a.code] += 1
+            and a.node == NULL and spares[a.code].n < MOST_SPARES and keep_spares and storage_rest(a.st)):
+        a.base = spares[a.code].first
+        spares[a.code].first = <PyObject*>a
+        spares[a.code].n += 1
         return
     if a.st != NULL:
         storage_unref(a.st)
@@ -146,11 +133,8 @@ cdef void end_array(ndarray a) noexcept:
 (<PyTypeObject*>ndarray).tp_dealloc = <destructor>end_array
 memory_hooks.before_trimming = release_spares
 
-cdef ndarray new_scalar(int code):
-    cdef ndarray a
-    if spares[code] != NULL:
-        return pop_spare(code)
-    a = ndarray.__new__(ndarray)
+cdef ndarray make_scalar(int code):
+    cdef ndarray a = ndarray.__new__(ndarray)
     a.shape = a.inline_dims
     a.code = <uint8_t>code
     a.itemsize = <uint8_t>itemsizes[code]
@@ -735,6 +719,8 @@ cdef class ndarray:
         return int(scalar(self))
 
     def __float__(self):
+        if self.ndim == 0 and self.code == DOUBLE and is_near(self) and not warnings_wait():
+            return (<double*>data_of(self))[0]
         return float(scalar(self))
 
     def __complex__(self, /):

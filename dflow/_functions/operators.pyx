@@ -9,7 +9,8 @@ from dflow._kernels.dtypes cimport (
     BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, NCODES, Scalar, is_integer, itemsizes, scalar_code,
     scalar_data, write_scalar)
 from dflow._array.core cimport *, is_ours, be_element
-from dflow._base.thread_state cimport set_recording
+from dflow._base.thread_state cimport recorders, set_recording
+from dflow._engine cimport settings
 from dflow._functions.interop cimport ask, foreign
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
@@ -20,6 +21,11 @@ from dflow._functions.sequences cimport from_sequence, is_sequence
 from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary
 from dflow._functions.out cimport cast_error
 from dflow._functions.ufunc cimport ufunc, wrap, call
+
+cdef extern from "_kernels/c/elements.h" nogil:
+    ctypedef int (*one_number)(int op, const void* p, void* r)
+    one_number of_one_number[18]
+    int NUMBER
 
 # In the order of Op.
 operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and "
@@ -305,7 +311,20 @@ cdef object inplace_operator(int op, object a, object b):
     return x
 
 cdef object unary_operator(int op, object a):
+    cdef one_number compute = of_one_number[(<ndarray>a).code]
+    cdef ndarray out
+    if compute != NULL and (<ndarray>a).ndim == 0 and recorders == 0 and settings.inline_cost > 0 and (
+            is_here(<ndarray>a)):
+        out = new_scalar((<ndarray>a).code)
+        if compute(op, data_of(<ndarray>a), out.st.data) == NUMBER:
+            settings.inlined += 1
+            return out
+    return long_way(op, a)
+
+cdef object other_unary(int op, object a):
     if records(a, None):
         return record((<ufunc>(<list>operator_list)[op]).numpy, (a,), (<list>operator_list)[op], (a,), {})
     out = scalar_unary(op, <ndarray>a)
     return unary(<ufunc>(<list>operator_list)[op], <ndarray>a) if out is None else out
+
+cdef unary_hook long_way = other_unary      # by a pointer: written into unary_operator(), it costs that six registers

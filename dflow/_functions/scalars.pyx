@@ -37,9 +37,7 @@ cdef extern from *:
 
 cdef extern from "_kernels/c/elements.h" nogil:
     ctypedef int (*two_numbers)(int op, const void* p, const void* q, void* r)
-    ctypedef int (*one_number)(int op, const void* p, void* r)
     two_numbers of_two_numbers[18]
-    one_number of_one_number[18]
     uint64_t raised(uint64_t x, uint64_t y)
     int OP_ADD, OP_XOR, OP_LESS, OP_GREATER_EQUAL, OP_INVERT
     int TRUE_OUTCOME, NUMBER, WRAPPED
@@ -234,24 +232,28 @@ cdef ndarray quick_arithmetic(int op, int code, char* p, char* q, bint scalars):
         return out
     return None
 
-cdef inline bint hold_weak(object x, int kind, int code, Scalar* room):
+cdef inline bint hold_weak(object x, int code, Scalar* room):
     """A number of Python's as an element of that type. False: where it is not sure to be one, or to be held."""
     cdef int overflow = 0
     cdef long long n = 0
     cdef double* parts = <double*>room
     cdef float* few = <float*>room
     cdef Number number
-    if kind == WEAK_INT:
+    if type(x) is float and code == DOUBLE:
+        parts[0] = <double>x
+        return True
+    if type(x) is int:
         n = PyLong_AsLongLongAndOverflow(x, &overflow)
         if is_integer(code) or overflow:
             (<long long*>room)[0] = n
             return overflow == 0 and code != BOOL and surely_holds(code, n)
         if not hold(<double>n, 0, code, &number):
             return False
-    elif code < FLOAT or code == HALF or kind == WEAK_COMPLEX and not is_complex(code):
-        return False
-    elif not (hold(<double>x, 0, code, &number) if kind == WEAK_FLOAT else
-              hold(PyComplex_RealAsDouble(x), PyComplex_ImagAsDouble(x), code, &number)):
+    elif type(x) is float:
+        if is_integer(code) or not hold(<double>x, 0, code, &number):
+            return False
+    elif type(x) is not complex or not is_complex(code) or not (
+            hold(PyComplex_RealAsDouble(x), PyComplex_ImagAsDouble(x), code, &number)):
         return False
     if code == DOUBLE or code == CDOUBLE:
         parts[0], parts[1] = number.parts[0], number.parts[1]
@@ -288,37 +290,38 @@ cdef inline bint ordered(int op, one x, one y) noexcept nogil:
 
 cdef object scalar_arithmetic(int op, object a, object b, bint quietly=False):
     """a op b for two numbers, one of them an element."""
-    if is_ours(a) and is_ours(b):
-        if (<ndarray>a).ndim or (<ndarray>b).ndim or not is_here(<ndarray>a) or not is_here(<ndarray>b):
-            return None
-        if (<ndarray>a).code == (<ndarray>b).code and settings.inline_cost > 0:
-            quick = quick_arithmetic(op, (<ndarray>a).code, data_of(<ndarray>a), data_of(<ndarray>b),
-                                     (<ndarray>a).flags & (<ndarray>b).flags & SCALAR != 0)
-            return any_arithmetic(op, a, b, quietly) if quick is None else quick
-    return any_arithmetic(op, a, b, quietly)
+    cdef ndarray quick = None
+    cdef Scalar room
+    cdef bint left = is_ours(a), right = is_ours(b)
+    if left and ((<ndarray>a).ndim or not is_here(<ndarray>a)) or (
+            right and ((<ndarray>b).ndim or not is_here(<ndarray>b)) or settings.inline_cost <= 0):
+        return None
+    if not left:
+        if hold_weak(a, (<ndarray>b).code, &room):
+            quick = quick_arithmetic(op, (<ndarray>b).code, <char*>&room, data_of(<ndarray>b),
+                                     (<ndarray>b).flags & SCALAR != 0)
+    elif not right:
+        if hold_weak(b, (<ndarray>a).code, &room):
+            quick = quick_arithmetic(op, (<ndarray>a).code, data_of(<ndarray>a), <char*>&room,
+                                     (<ndarray>a).flags & SCALAR != 0)
+    elif (<ndarray>a).code == (<ndarray>b).code:
+        quick = quick_arithmetic(op, (<ndarray>a).code, data_of(<ndarray>a), data_of(<ndarray>b),
+                                 (<ndarray>a).flags & (<ndarray>b).flags & SCALAR != 0)
+    return any_arithmetic(op, a, b, quietly) if quick is None else quick
 
 cdef object any_arithmetic(int op, object a, object b, bint quietly):
     cdef char* p = NULL
     cdef char* q = NULL
-    cdef Scalar room
     cdef Pair pair
     cdef Number x, y
     pair.kind = number_kind(a, &p)
-    if pair.kind < 0:
-        return None
     pair.other = number_kind(b, &q)
-    if pair.other < 0 or settings.inline_cost <= 0:
+    if pair.kind < 0 or pair.other < 0:
         return None
-    if pair.kind >= NCODES and hold_weak(a, pair.kind, pair.other, &room):
-        quick = quick_arithmetic(op, pair.other, <char*>&room, q, is_scalar(b))
-    elif pair.other >= NCODES and hold_weak(b, pair.other, pair.kind, &room):
-        quick = quick_arithmetic(op, pair.kind, p, <char*>&room, is_scalar(a))
-    elif pair.kind == pair.other:
+    if pair.kind == pair.other and not (is_ours(a) and is_ours(b)):
         quick = quick_arithmetic(op, pair.kind, p, q, is_scalar(a) and is_scalar(b))
-    else:
-        quick = None
-    if quick is not None:
-        return quick
+        if quick is not None:
+            return quick
     pair.code = common[pair.kind][pair.other]
     pair.a, pair.b = <PyObject*>a, <PyObject*>b
     if pair.code < 0 or mxnet_rules and pair.kind != pair.other and not is_integer(pair.code) and (
@@ -542,15 +545,9 @@ cdef ndarray wrapped_round(int op, int code, int128 value, bint scalars):
 # ---- one number ------------------------------------------------------------------------------------------------------
 
 cdef ndarray scalar_unary(int op, ndarray a):
-    """op a for one number."""
-    cdef one_number compute = of_one_number[a.code]
-    cdef ndarray out
+    """op a for one number, but for what elements.h has."""
     if a.ndim or settings.inline_cost <= 0 or not is_here(a):
         return None
-    if compute != NULL and (op != ABSOLUTE or not is_complex(a.code)):
-        out = new_number(a.code)
-        if compute(op, data_of(a), out.st.data) == NUMBER:
-            return out
     return of_number(op, a.code, data_of(a), a.flags & SCALAR != 0)
 
 cdef ndarray of_number(int op, int code, char* p, bint scalar):

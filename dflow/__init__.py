@@ -19,11 +19,12 @@ from dflow import _gradient_methods, _libraries, devices, engine  # noqa: E402, 
 from dflow._array.core import ndarray  # noqa: E402
 from dflow._base.missing import missing  # noqa: E402
 from dflow._engine import waitall  # noqa: E402
+from dflow.engine import profile  # noqa: E402
 from dflow.ops.host import Future, submit  # noqa: E402
 
 _libraries.install()
 
-__all__ = ["Future", "devices", "engine", "graph", "ndarray", "show_config", "submit", "waitall"]
+__all__ = ["Future", "devices", "engine", "graph", "ndarray", "profile", "show_config", "submit", "waitall"]
 __version__ = "0.1.0"
 
 

@@ -16,6 +16,7 @@ from dflow.devices import current_device as current_device
 from dflow.devices import gpu as gpu
 from dflow.devices import num_gpus as num_gpus
 from dflow.devices import synchronize as synchronize
+from dflow.engine import profile as profile
 from dflow.util import is_np_array as is_np_array
 from dflow.util import is_np_default_dtype as is_np_default_dtype
 from dflow.util import is_np_shape as is_np_shape
@@ -28,7 +29,7 @@ from dflow.util import use_np_array as use_np_array
 from dflow.util import use_np_default_dtype as use_np_default_dtype
 from dflow.util import use_np_shape as use_np_shape
 
-__all__ = ["Future", "devices", "engine", "graph", "ndarray", "show_config", "submit", "waitall"]
+__all__ = ["Future", "devices", "engine", "graph", "ndarray", "profile", "show_config", "submit", "waitall"]
 __version__: str
 
 _T_co = TypeVar("_T_co", covariant=True)

@@ -7,7 +7,6 @@ DFLOW_NATIVE=0 (no loops of machine code).
 import atexit
 import os
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from dflow import _engine
 from dflow._array import core
@@ -21,11 +20,12 @@ from dflow._engine import (
 from dflow._functions import constructors, host_task, placement
 from dflow._kernels import blas_library
 from dflow._kernels import native as _native
+from dflow._profile.timeline import Event, Timeline
 from dflow._runtime import fork, queues
-from dflow._runtime import timeline as _timeline
 
-__all__ = ["Event", "bulk", "config", "explain", "inline_limit", "memory_stats", "naive", "native", "num_workers",
-           "priority", "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "statistics", "timeline"]
+__all__ = ["Event", "Timeline", "bulk", "config", "explain", "inline_limit", "memory_stats", "naive", "native",
+           "num_workers", "priority", "profile", "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep",
+           "statistics", "timeline"]
 
 
 def _cores():
@@ -121,33 +121,31 @@ def priority(level):
         queues.priority(before)
 
 
-class Event(NamedTuple):
-    """What a thread did for a while, in seconds since the timeline began."""
-
-    lane: str               # "cpu(0)"; "to cpu(1)": of copies
-    worker: int             # from 1 on; 0: a thread that waited
-    name: str               # of the operation; of a group: its first, and how many more there are
-    start: float
-    stop: float
-
-
-@contextmanager
 def timeline():
-    """A list of an Event for each task that runs within: there at its end, when nothing is pending. 65,536 at most.
+    """A list of an Event for each task that runs within: there at its end, when nothing is pending.
 
     Several may be noted at a time, by one thread or by many: each has all that runs within it, whoever submitted it.
-    What runs at once where it is called is no task. A kernel that is split has an event for each thread in it.
+    What runs at once where it is called is no task. A kernel that is split has an event for each thread in it. Of each
+    thread the last 262,144 things that it noted are kept: its submissions, what they wait for, what it ran.
+
+    with dflow.engine.timeline() as events:
+        ...
+    events.save("run.json")         # a trace for https://ui.perfetto.dev
     """
-    events = []
-    _engine.waitall()
-    looks = _timeline.watch()
-    try:
-        yield events
-        _engine.waitall()
-    finally:
-        for lane, worker, name, members, start, stop in _timeline.end(*looks):
-            name = f"{name} and {members - 1} more" if members > 1 else name
-            events.append(Event(queues.lane_name(lane), worker, name, start, stop))
+    return Timeline()
+
+
+def profile(file=None, functions=False):
+    """timeline(), which writes its trace to `file` at the end: a path, or an open text file.
+
+    functions: the trace has Python's functions, too, on the rows of the threads that called them: those of all threads
+    from Python 3.12 on, before that of this one and of those that begin within. What calls many small ones becomes
+    several times slower. ValueError: another profiler is on.
+
+    with dflow.profile("run.json"):
+        ...                         # then open run.json in https://ui.perfetto.dev
+    """
+    return Timeline(file, functions)
 
 
 def explain(x=None):

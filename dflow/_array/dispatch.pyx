@@ -8,7 +8,7 @@ from dflow._runtime.runners cimport pending
 from dflow._runtime.waiting cimport region_ready, try_to_catch_up, wait_storage
 from dflow._kernels.kernel cimport (
     BLAS, core_cost, ELEMENTWISE, INVALID_FAILS, MAXDIMS, MAY_RAISE, PRODUCT, raise_current, REPORTS_FP)
-from dflow._base.atomics cimport add_int, load_ptr
+from dflow._base.atomics cimport add_int, load_int, load_ptr
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport sleep_ns, this_thread_raised
 from dflow._kernels.blas_library cimport blas_loaded, load_blas
@@ -19,6 +19,7 @@ from dflow._runtime.open_group cimport would_join
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.errors cimport Site
+from dflow._runtime.events cimport shape_next, watched
 from dflow._runtime.graph cimport (
     abroad, FULL, handed, HAS_REGIONS, Storage, storage_allocate, storage_unref, Task, task_constant, task_dims,
     task_index, task_new, task_strides, TRACKED, WRITE)
@@ -235,6 +236,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
         with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
     if k.flags & ELEMENTWISE:
         face_forward(ops, nops, ndim, shape)
+    if load_int(&watched):
+        shape_next(ndim, shape)
     ndim = simplify(ops, nops, ndim, shape)
     if core == NULL:
         cost += rows_cost(k, ndim, shape)

@@ -6,12 +6,13 @@ from libc.stdlib cimport labs
 from libc.string cimport memchr, memcmp, memcpy, memset
 from dflow._runtime.waiting cimport try_to_catch_up
 from dflow._kernels.kernel cimport BLAS, call_loop, INVALID_FAILS, Kernel, MAXDIMS, MAY_RAISE, raise_current, REPORTS_FP
-from dflow._base.atomics cimport load_ptr
+from dflow._base.atomics cimport load_int, load_ptr
 from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._base.threads cimport this_thread_raised
 from dflow._kernels.matmul cimport UNUSED, blas_use
 from dflow._engine cimport settings, submit
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_block, fold_one
+from dflow._runtime.events cimport shape_next, watched
 from dflow._runtime.fp_errors cimport fp_event, fp_strict, fp_warn, read_fp_policy
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport (
@@ -102,6 +103,8 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
         else:
             region_of_run(&run, x.offset, x.size * x.itemsize)
             fill_access(t, i, x.st, x.offset, x.itemsize, access, &run)
+    if load_int(&watched):
+        shape_next(out.ndim, out.shape)
     submit(t)
     return True
 

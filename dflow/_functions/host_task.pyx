@@ -7,7 +7,9 @@ from dflow._runtime.waiting cimport catch_up
 from dflow._kernels.kernel cimport HOST, Kernel
 from dflow._array.core cimport ndarray, check_writable, fill_operand, wait_read
 from dflow._engine cimport settings, submit
+from dflow._base.atomics cimport load_int
 from dflow._runtime.errors cimport here
+from dflow._runtime.events cimport shape_next, watched
 from dflow._runtime.graph cimport ALWAYS, HAS_REGIONS, readable, Task, task_constants, task_dims, task_new, TRACKED
 from dflow._runtime.story cimport story_of
 from dflow._kernels.registry cimport kernel_new
@@ -53,6 +55,8 @@ def host(payload, list reads, list writes, bint always=False, bint looks=False):
     task_dims(t)[0] = 1
     Py_INCREF(payload)
     (<PyObject**>task_constants(t))[0] = <PyObject*>payload
+    if load_int(&watched):
+        shape_next(0, NULL)
     submit(t)
 
 def at_hand(ndarray a):

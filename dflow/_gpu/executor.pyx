@@ -24,7 +24,7 @@ from dflow._kernels.registry cimport key_of
 from dflow._runtime.queues cimport Lane, Runner, lanes, of_gpu, shared
 from dflow._base.hooks cimport check_hooks
 from dflow._base.thread_state cimport CPUS, DEVICES
-from dflow._runtime.timeline cimport watched
+from dflow._runtime.events cimport watched
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, bring_there, make_twin
 from dflow._runtime.executor cimport run_at_gate, run_one, running_hooks, RunningHooks
 from dflow._gpu import codegen, mirror

@@ -33,7 +33,7 @@ from dflow._runtime.splits cimport (
     Split, claim_split, end_split, join_split, leave_split, open_split, pieces_t, range_of, shares_left,
     splits_after_fork, work, work_once)
 from dflow._base.allocator cimport *
-from dflow._runtime.timeline cimport note, watched
+from dflow._runtime.events cimport note_natives, note_part, note_ran, watched
 from dflow._runtime.tuning cimport GRAIN_NS, LEAST_BESIDE, LONG_NS, SHARE_NS, SHARES, SPLIT_NS
 
 cdef extern from "Python.h" nogil:
@@ -287,7 +287,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     if lasting:
         end_long(lane)
     if start:
-        note(t.kernel.name, members_of(t), t.lane, me.index, start)
+        note_ran(t.order, members_of(t), t.kernel, t.lane, me.index, start, bytes_live())
     enter(me)
     if use != UNUSED:
         resume_held_back(me)
@@ -466,7 +466,7 @@ cdef bint run_together(Task* leader) noexcept nogil:
 cdef void tell(Task* leader, GroupPlan* g) noexcept nogil:
     """Warn of what its members raised, and count."""
     cdef Task* m = leader
-    cdef int j = 0
+    cdef int j = 0, natives = 0
     while m != NULL:
         if g.flags[j] & m.fp_warn:
             warn_later(g.flags[j] & m.fp_warn, m.site, m.kernel)
@@ -478,6 +478,10 @@ cdef void tell(Task* leader, GroupPlan* g) noexcept nogil:
         add_i64(&shared.bytes_never_stored, g.saved)
     if g.natives:
         add_i64(&shared.native, g.natives)
+        if load_int(&watched):
+            for j in range(g.natives):
+                natives += g.native[j].end - g.native[j].first
+            note_natives(natives)
 
 # ---- split kernels ---------------------------------------------------------------------------------------------------
 
@@ -501,7 +505,7 @@ cdef void spread(Task* t, pieces_t run, void* plan, intp total, intp least, doub
     cdef double grain = min(load_double(&grain_ns), max(cost / SHARES, SHARE_NS / 2))
     cdef intp pieces = <intp>(cost / grain) + 1
     if total > least and to_share(lane, cost):
-        s = claim_split(lane, t.kernel.name, run, plan, cost > LONG_NS)
+        s = claim_split(lane, t.order, run, plan, cost > LONG_NS)
     if s == NULL:
         run(plan, 0, total)
         return
@@ -533,7 +537,7 @@ cdef bint join_splits(Runner* me) noexcept nogil:
         start = now_ns() if load_int(&watched) else 0
         work(s, range_of(s, me))
         if start:
-            note(s.name, 1, lane.number, me.index, start)
+            note_part(s.task, lane.number, me.index, start)
         if lasting:
             end_long(lane)
         leave_split(s)

@@ -8,6 +8,7 @@ from dflow._runtime.queues cimport *
 from dflow._base.allocator cimport *
 from dflow._kernels.native cimport loops_after_fork
 from dflow._base.thread_state cimport recording_after_fork
+from dflow._runtime.events cimport events_after_fork
 from dflow._runtime.threads cimport threads_after_fork
 from dflow._runtime.executor cimport reset_workers, resume_held_back, retire
 from dflow._runtime.parking cimport start_group
@@ -38,6 +39,7 @@ def after_fork_in_child():
     gate_after_fork()
     recording_after_fork()
     loops_after_fork()
+    events_after_fork()
     start_group()                   # it lies in a queue now, or waits for what ends below
     if pending_after_fork(runners):
         p = poison_new(RuntimeError("this array was pending when the process forked: only the parent computes it"),

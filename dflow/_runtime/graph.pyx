@@ -9,6 +9,7 @@ from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
 from dflow._base.thread_state cimport holds
 from dflow._kernels.kernel cimport PRODUCT, core_cost
 from dflow._kernels.outer_loop cimport rows_cost
+from dflow._runtime.events cimport note_after, note_failed, watched
 from dflow._runtime.errors cimport dead_poisons, end_poisons, Poison, poison_unref
 from dflow._runtime.tuning cimport VECTOR_PRODUCT
 from dflow._base.allocator cimport *
@@ -356,6 +357,8 @@ cdef void add_edge(Task* before, Access* a, bint* inline_used) noexcept:
     global spares, nspares
     cdef Edge* edge
     cdef Task* t = head_of(task_of(a))
+    if load_int(&watched):
+        note_after(t.order, before.order)
     if not inline_used[0]:
         inline_used[0] = True
         a.waiter = before.waiters
@@ -482,6 +485,8 @@ cdef void mark(Task* t, Poison* p) noexcept nogil:
     cdef int i
     if t.kernel.flags & FENCE:
         return
+    if p != NULL and load_int(&watched):
+        note_failed()
     for i in range(t.nops):
         s = a[i].storage
         if s == NULL or not a[i].key & WRITE or (p == NULL and not (a[i].key & FULL and load_ptr(&s.poison) != NULL)):

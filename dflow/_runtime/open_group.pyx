@@ -5,6 +5,7 @@ from dflow._base.atomics cimport (
     DFLOW_DEBUG, add_int, hint_int, invariant, load_double, load_int, load_ptr, store_double, store_ptr)
 from dflow._base.thread_state cimport holds
 from dflow._base.locks cimport GROUP_LOCK, lock, unlock
+from dflow._runtime.events cimport note_member, watched
 from dflow._runtime.fusion_rules cimport MAX_MEMBERS, MAX_OPERANDS, may_join, row_of, Waits, waits_of
 from dflow._runtime.fusion_space cimport Space, space_of
 from dflow._runtime.graph cimport ABROAD, Access, accesses, connect, cost_of, MEMBER, TRACKED
@@ -104,6 +105,8 @@ cdef void append(Task* t) noexcept:
     """Make t the last member. Needs the lock, and an open group."""
     t.group = opening.leader
     t.flags |= MEMBER
+    if load_int(&watched):
+        note_member(t.order, opening.leader.order)
     connect_all(t)
     if opening.last == opening.leader:
         store_ptr(&opening.leader.group, t)

@@ -5,6 +5,7 @@ from dflow._base.atomics cimport (
 from dflow._base.threads cimport (
     Cores, bell_lock, bell_ring_one, bell_unlock, bell_wait_on, cores_all, cores_place, cores_without, now_ns,
     this_core)
+from dflow._runtime.events cimport note_woke, watched
 from dflow._runtime.graph cimport Task
 from dflow._runtime.open_group cimport Closed, Ripeness, close_group, group_waits, ripe
 from dflow._runtime.queues cimport COPIES_TO, Lane, Runner, any_queued, lanes, push, shared, used
@@ -125,6 +126,8 @@ cdef void rouse(Lane* lane) noexcept nogil:
     invariant(r.asleep, b"P2: who is in the list is asleep")
     lane.parking.sleepers = r.below
     r.asleep = False
+    if load_int(&watched):
+        note_woke(lane.number, r.index)
     add_int(&lane.parking.sleeping, -1)
     invariant(lane.parking.sleeping >= 0, b"P1: nobody wakes who did not sleep")
     bell_ring_one(&r.bell)

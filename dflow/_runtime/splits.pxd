@@ -40,7 +40,7 @@ cdef struct Split:
     int kept                # units of a range that others leave to who works there
     int nranges
     # not atomic:
-    const char* name
+    unsigned int task       # that it is, by its order
     pieces_t run
     void* plan
     intp total              # pieces
@@ -49,7 +49,7 @@ cdef struct Split:
     Range ranges[MOST_RANGES]
 
 # NULL: all are taken
-cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, bint lasting) noexcept nogil
+cdef Split* claim_split(Lane* lane, unsigned int task, pieces_t run, void* plan, bint lasting) noexcept nogil
 # me: may be NULL. cached: other cores read its operands more slowly than they are computed with
 cdef void open_split(Split* s, Runner* me, intp total, intp grain, bint cached) noexcept nogil
 cdef void end_split(Split* s) noexcept nogil                        # when its pieces are taken; waits for the helpers

@@ -15,7 +15,7 @@ cdef Split splits[PLACES]
 
 # ---- the owner -------------------------------------------------------------------------------------------------------
 
-cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, bint lasting) noexcept nogil:
+cdef Split* claim_split(Lane* lane, unsigned int task, pieces_t run, void* plan, bint lasting) noexcept nogil:
     cdef Split* s
     cdef int i
     for i in range(PLACES):
@@ -24,7 +24,7 @@ cdef Split* claim_split(Lane* lane, const char* name, pieces_t run, void* plan, 
             invariant(s.helpers == 0 and not s.open, b"a free place has no helpers")
             s.run = run
             s.plan = plan
-            s.name = name
+            s.task = task
             hint_int(&s.lasting, lasting)
             hint_int(&s.lane, lane.number)
             return s

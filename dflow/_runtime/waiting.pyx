@@ -23,7 +23,7 @@ from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.story cimport tell_late
 from dflow._runtime.threads cimport may_send, release_deputy, send_deputy
-from dflow._runtime.timeline cimport note, watched
+from dflow._runtime.events cimport note_ran, note_waited, watched
 from dflow._runtime.tuning cimport CALL_NS, MAX_FUTILE, MIDDLING, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WORTH_NS
 
 memory_budget = 1 << 62
@@ -295,6 +295,32 @@ cdef void end_runner(Runner* me) noexcept:
 # ---- blocking --------------------------------------------------------------------------------------------------------
 
 cdef int block(Wait* w, bint once=False) except -1:
+    cdef long long start
+    cdef unsigned int task
+    if not load_int(&watched):
+        return sleep_or_help(w, once)
+    start, task = now_ns(), awaited(w)
+    try:
+        return sleep_or_help(w, once)
+    finally:
+        note_waited(task, here(), start, bytes_live())
+
+cdef unsigned int awaited(Wait* w) noexcept:
+    """The task that stands in the way, or its group; 0: there is none, or more is waited for."""
+    cdef Access* e
+    cdef unsigned int task = 0
+    if w.s == NULL:
+        return 0
+    lock(&w.s.lock, STORAGE_LOCK)
+    e = w.s.writes
+    while e != NULL and not overlap(e, w.r):
+        e = e.next
+    if e != NULL:
+        task = head_of(task_of(e)).order
+    unlock(&w.s.lock)
+    return task
+
+cdef int sleep_or_help(Wait* w, bint once) except -1:
     cdef Runner me
     cdef long long start = now_ns()
     cdef bint told = False
@@ -395,7 +421,11 @@ cdef double catch_up(Storage* s, double most) noexcept:
     return done
 
 cdef inline void none_to_wake_for() noexcept:
-    """What was queued in silence has been run here, perhaps: to wake a worker takes up to 20 us."""
+    """What was queued in silence has been run here, perhaps: to wake a worker takes up to 20 us.
+
+    queue() has put that into inboxes, with the GIL, which this thread has. Where they are empty, somebody has taken it:
+    he runs it, or gives it back, and give_back() wakes a worker.
+    """
     if unannounced() and sweep():
         announced()
 
@@ -442,7 +472,7 @@ cdef bint run_small(Task* t) noexcept:
     if DFLOW_TSAN:
         tell_operands(t)
     if start:
-        note(t.kernel.name, members_of(t), t.lane, 0, start)
+        note_ran(t.order, members_of(t), t.kernel, t.lane, 0, start, bytes_live())
     return True
 
 cdef bint run_with_gil(Task* t) noexcept:

@@ -1,0 +1,198 @@
+"""What was noted while somebody watched, as tables: see _runtime/events.pxd."""
+
+from functools import cached_property
+
+import numpy
+
+from dflow._kernels.dtypes import dtypes
+from dflow._runtime import events
+from dflow._runtime.queues import lane_name
+
+EVENT = numpy.dtype([
+    ("start", "i8"), ("stop", "i8"), ("task", "u4"), ("other", "u4"), ("what", "i2"), ("lane", "i2"), ("worker", "i2"),
+    ("ndim", "i2"), ("ncore", "i2"), ("members", "i2"), ("natives", "i4"), ("kernel", "u8"), ("site", "u8"),
+    ("bytes", "i8"), ("live", "i8"), ("thread", "i8"), ("dims", "i8", (6,))])
+
+SUBMITTED, MEMBER, AFTER, RAN, PART, WAITED, WOKE = range(1, 8)     # as enum What
+
+FAILED = -1                                                         # of natives
+
+
+class Record:
+    """What has happened between two moments. Times are nanoseconds since the first.
+
+    Each table is an array of EVENTs, by time. `lost` is how many events there were no places for any more.
+    """
+
+    def __init__(self, noted, since, until):
+        self.lost = sum(lost for _, lost in noted)
+        table = numpy.concatenate([numpy.zeros(0, EVENT)] + [numpy.frombuffer(data, EVENT) for data, _ in noted])
+        # a part that began before, or a task, was noted as it ended
+        table = table[(table["stop"] == 0) | (table["stop"] >= since)]
+        timed = table["stop"] != 0
+        table["start"] = numpy.where(timed, table["start"].clip(since) - since, 0)
+        table["stop"] = numpy.where(timed, table["stop"] - since, 0)
+        self.seconds = (until - since) / 1e9
+        self._table = table
+
+    def of(self, *what):
+        """The events of these kinds, by the time at which they begin."""
+        some = self._table[numpy.isin(self._table["what"], what)]
+        return some[numpy.argsort(some["start"], kind="stable")]
+
+    @cached_property
+    def submitted(self):
+        return self.of(SUBMITTED)
+
+    @cached_property
+    def ran(self):
+        return self.of(RAN)
+
+    @cached_property
+    def waited(self):
+        return self.of(WAITED)
+
+    @cached_property
+    def before(self):
+        """For each task that had to wait, or its group: the tasks, or leaders of groups, that it waited for."""
+        before = {}
+        for task, other in self.of(AFTER)[["task", "other"]].tolist():
+            before.setdefault(task, {})[other] = None
+        return {task: list(others) for task, others in before.items()}
+
+    @cached_property
+    def members(self):
+        """For each leader of a group, by its number: the other members'."""
+        members = {}
+        for task, leader in self.of(MEMBER)[["task", "other"]].tolist():
+            members.setdefault(leader, []).append(task)
+        return members
+
+    @cached_property
+    def tasks(self):
+        """Each task by its number, or the leader of its group by that."""
+        leaders = {task: leader for leader, members in self.members.items() for task in members}
+        ran = {run["task"]: i for i, run in enumerate(self.ran)}
+        made = {}
+        for e in self.submitted:
+            number = int(e["task"])
+            leader = leaders.get(number, number)
+            i = ran.get(leader)
+            made[number] = Task(self, e, leader, None if i is None else self.ran[i])
+        return made
+
+    def kernel(self, address):
+        """The name of a kernel, and the types of its operands, "dd->d"; "" where they are not known."""
+        address = int(address)
+        if address not in _kernels:
+            name, key = events.kernel_key(address)
+            _kernels[address] = name_of(key) or name, types_of(key)
+        return _kernels[address]
+
+    def site(self, address):
+        """File, line and function, or None."""
+        address = int(address)
+        if address not in _sites:
+            _sites[address] = events.site_of(address) if address else None
+        return _sites[address]
+
+
+_kernels = {}           # kernels and sites live for ever
+_sites = {}
+
+
+class Task:
+    """One operation that was submitted: times in nanoseconds, or None for what had not come to pass."""
+
+    __slots__ = ("_event", "_record", "_run", "leader")
+
+    def __init__(self, record, event, leader, run):
+        self._record, self._event, self._run, self.leader = record, event, run, leader
+
+    @property
+    def number(self):
+        return int(self._event["task"])
+
+    @property
+    def name(self):
+        return self._record.kernel(self._event["kernel"])[0]
+
+    @property
+    def types(self):
+        return self._record.kernel(self._event["kernel"])[1]
+
+    @property
+    def site(self):
+        return self._record.site(self._event["site"])
+
+    @property
+    def lane(self):
+        return lane_name(int(self._event["lane"]))
+
+    @property
+    def bytes(self):
+        return int(self._event["bytes"])
+
+    @property
+    def thread(self):
+        return int(self._event["thread"])
+
+    @property
+    def submitted(self):
+        return int(self._event["start"])
+
+    @property
+    def worker(self):
+        return None if self._run is None else int(self._run["worker"])
+
+    @property
+    def started(self):
+        return None if self._run is None else int(self._run["start"])
+
+    @property
+    def ended(self):
+        return None if self._run is None else int(self._run["stop"])
+
+    @property
+    def failed(self):
+        return self._run is not None and int(self._run["natives"]) == FAILED
+
+    @property
+    def shape(self):
+        """Of what it goes over: its result's, as a rule; of a product or a reduction the inner axes, too."""
+        return tuple(self._event["dims"][:max(int(self._event["ndim"]), 0)].tolist())
+
+    @property
+    def predecessors(self):
+        """The tasks that its group had to wait for."""
+        return self._record.before.get(self.leader, [])
+
+    @property
+    def ready(self):
+        """When it was submitted, and the last of its predecessors had ended."""
+        ends = [self._record.tasks[p].ended for p in self.predecessors if p in self._record.tasks]
+        return max([self.submitted, *(end for end in ends if end is not None)])
+
+
+FOLDS = "reduce", "masked", "accumulate", "at"                      # keys of kernels that are made of others
+
+
+def name_of(key):
+    """Of such a kernel as NumPy names it, "add.reduce"; else None."""
+    if key is None or key[0] not in FOLDS or key[1] is None:
+        return None
+    inner = name_of(key[1]) or getattr(key[1][0], "__name__", str(key[1][0]))
+    return f"{inner} where" if key[0] == "masked" else f"{inner}.{key[0]}"
+
+
+def types_of(key):
+    """Of a kernel's key: "dd->d" of a ufunc's loop, "d->f" of a cast."""
+    while key is not None and key[0] in FOLDS:
+        key = key[1]
+    if key is None:
+        return ""
+    codes = key[1] if len(key) > 1 and isinstance(key[1], tuple) else key[1:]
+    codes = [code for code in codes if isinstance(code, int) and 0 <= code < len(dtypes)]
+    letters = "".join(dtypes[code].char for code in codes)
+    nin = getattr(key[0], "nin", len(letters) - 1)
+    return f"{letters[:nin]}->{letters[nin:]}" if len(letters) > 1 else letters

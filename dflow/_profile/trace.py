@@ -1,0 +1,150 @@
+"""A record as a trace for Perfetto's UI (https://ui.perfetto.dev) and chrome://tracing.
+
+The format is Chrome's: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMh4h6I0nSsKchNAySU. Times are in
+microseconds. There is a row for each worker, and one for each Python thread, with what it waited for; lines of the
+memory that is allocated or promised, and of how many tasks are pending; an arrow from each task to those that waited
+for it.
+"""
+
+import json
+import os
+import threading
+
+import numpy
+
+from dflow._profile.record import FAILED, PART, RAN, SUBMITTED, WOKE
+from dflow._runtime.queues import lane_name
+
+PER_LANE = 1000             # rows: more than a lane has workers
+
+
+def write(record, file, functions=()):
+    """The trace of a record, to a path or an open text file. functions: calls of Python functions, as rows() of
+    _profile/functions.py gives them."""
+    trace = {"traceEvents": [*events(record), *functions], "displayTimeUnit": "ns",
+             "otherData": {"lost events": record.lost}}
+    if hasattr(file, "write"):
+        json.dump(trace, file)
+    else:
+        with open(file, "w", encoding="utf-8") as opened:
+            json.dump(trace, opened)
+
+
+def events(record):
+    """The events of a trace, as dictionaries."""
+    pid = os.getpid()
+    tasks = record.tasks
+    yield metadata(pid, 0, "process_name", "dflow")
+    yield from rows(record, pid)
+    for run in record.of(RAN, PART):
+        yield ran(record, run, tasks, pid)
+    for wait in record.waited:
+        yield waited(record, wait, tasks, pid)
+    for woke in record.of(WOKE):
+        yield {"ph": "i", "name": "woken", "cat": "wake", "s": "t", "ts": woke["start"] / 1e3, "pid": pid,
+               "tid": row(woke)}
+    yield from arrows(record, pid)
+    yield from counters(record, pid)
+
+
+def row(event):
+    """The row of what a worker did; where a thread waited that did it, that thread's."""
+    if not event["worker"]:
+        return thread_row(event["thread"])
+    return (int(event["lane"]) + 1) * PER_LANE + int(event["worker"])
+
+
+def thread_row(thread):
+    return 1 << 20 | int(thread)
+
+
+def metadata(pid, tid, what, name):
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def rows(record, pid):
+    """Names of rows: workers first."""
+    seen = {}
+    for e in record.of(RAN, PART, WOKE):
+        if e["worker"]:
+            seen[row(e)] = f"{lane_name(int(e['lane']))} worker {e['worker']}"
+    names = {thread.native_id: thread.name for thread in threading.enumerate()}
+    for e in numpy.concatenate([record.submitted, record.waited, record.of(RAN, PART)]):
+        if not e["worker"]:
+            seen[thread_row(e["thread"])] = names.get(int(e["thread"]), f"thread {e['thread']}")
+    for tid, name in sorted(seen.items()):
+        yield metadata(pid, tid, "thread_name", name)
+        yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": tid}}
+
+
+def place(site):
+    return None if site is None else f"{site[0]}:{site[1]} in {site[2]}"
+
+
+def text(record, task):
+    """A task in a word or two: its name and its shape."""
+    return f"{task.name} {'x'.join(map(str, task.shape))}".rstrip()
+
+
+def ran(record, run, tasks, pid):
+    task = tasks.get(int(run["task"]))
+    name = task.name if task else record.kernel(run["kernel"])[0] if run["kernel"] else "part of a task"
+    about = {"task": int(run["task"])}
+    if task is not None:
+        about |= {"line": place(task.site), "shape": list(task.shape), "types": task.types, "bytes": task.bytes,
+                  "submitted": task.submitted / 1e3, "ready": task.ready / 1e3}
+    if run["what"] == RAN:
+        others = [tasks[m] for m in record.members.get(int(run["task"]), ()) if m in tasks]
+        if others:
+            name += f" and {len(others)} more"
+            about["with"] = [f"{text(record, m)}: {place(m.site)}" for m in others]
+        if run["natives"] == FAILED:
+            about["failed"] = True
+        elif run["natives"]:
+            about["natively"] = int(run["natives"])
+    else:
+        name += " (part)"
+    return {"ph": "X", "name": name, "cat": "task" if run["what"] == RAN else "part", "ts": run["start"] / 1e3,
+            "dur": (run["stop"] - run["start"]) / 1e3, "pid": pid, "tid": row(run), "args": about}
+
+
+def waited(record, wait, tasks, pid):
+    task = tasks.get(int(wait["task"]))
+    site = record.site(wait["site"])
+    name = "waits" if site is None else f"waits, line {site[1]}"
+    return {"ph": "X", "name": name, "cat": "wait", "ts": wait["start"] / 1e3,
+            "dur": (wait["stop"] - wait["start"]) / 1e3, "pid": pid, "tid": thread_row(wait["thread"]),
+            "args": {"line": place(site), "for": None if task is None else text(record, task)}}
+
+
+def arrows(record, pid):
+    """From the end of each predecessor to the beginning of what it kept waiting."""
+    runs = {int(run["task"]): run for run in record.ran}
+    arrow = 0
+    for task, before in record.before.items():
+        target = runs.get(task)
+        for other in before:
+            source = runs.get(other)
+            if source is None or target is None:
+                continue
+            arrow += 1
+            common = {"name": "before", "cat": "dependency", "id": arrow, "pid": pid}
+            yield {"ph": "s", "ts": (source["start"] + source["stop"]) / 2e3, "tid": row(source), **common}
+            yield {"ph": "f", "bp": "e", "ts": target["start"] / 1e3, "tid": row(target), **common}
+
+
+def counters(record, pid):
+    pending = 0
+    for e in numpy.sort(numpy.concatenate([
+            record.submitted, moved(record.ran)]), order="start", kind="stable"):
+        pending += 1 if e["what"] == SUBMITTED else -int(e["members"])
+        common = {"ph": "C", "ts": e["start"] / 1e3, "pid": pid, "tid": 0}
+        yield {"name": "pending tasks", "args": {"tasks": max(pending, 0)}, **common}
+        yield {"name": "memory", "args": {"bytes": int(e["live"])}, **common}
+
+
+def moved(runs):
+    """Each at its end."""
+    runs = runs.copy()
+    runs["start"] = runs["stop"]
+    return runs

@@ -17,6 +17,8 @@ from dflow._base.thread_state cimport CPUS, captures
 from dflow._base.threads cimport Cores, bell_lock, bell_unlock, cores_none, cores_with
 from dflow._runtime import errors, graph
 from dflow._runtime cimport open_group
+from dflow._runtime.cancel cimport forget_cancels
+from dflow._runtime.cancelling cimport cancel_everything
 from dflow._runtime.executor cimport inside_host_task, purge
 from dflow._runtime.fp_errors cimport give_warnings, IGNORED, RAISED, RECORDED, warnings_go, warnings_wait
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_tail, row_of
@@ -28,12 +30,14 @@ from dflow._runtime.parking cimport announce, any_ready, queue, start_group, wak
 from dflow._runtime.queues cimport *
 from dflow._runtime.region cimport Region
 from dflow._runtime.runners cimport hold_runners, let_runners_go, pending
+from dflow._runtime.story cimport story_of
 from dflow._runtime.threads cimport bind_workers, dismiss, hire, leave_process, over
 from dflow._runtime.tuning cimport (
     COUNT_AFTER, FENCE_AFTER, INLINE_NS, MIDDLING, STUCK, TASK_BYTES, TINY_NS, check_tuning)
 from dflow._runtime cimport waiting
 from dflow._runtime.waiting cimport (
-    block, finished, FOR_ENDED, FOR_FEWER, FOR_LANE, nudge, settle, Wait, wait_for, wait_storage)
+    block, deadline_of, finished, FOR_ENDED, FOR_FEWER, FOR_LANE, nudge, settle, Wait, wait_for, wait_storage,
+    wait_until)
 from dflow._gpu.mirror cimport finish_gpus, gpus
 
 check_tuning()
@@ -108,6 +112,7 @@ cdef int bound_tasks() except -1:
     global next_look
     cdef Wait w = wait_for(FOR_FEWER, waiting.memory_budget // 2 // TASK_BYTES)
     next_look = shared.submitted + COUNT_AFTER
+    forget_cancels(pending() == 0)
     if inside_host_task() or pending() <= w.limit:
         return 0
     waiting.memory_waits += 1
@@ -237,6 +242,8 @@ cdef int wait_all() except -1:
     if gpus:
         finish_gpus()
     purge()
+    if pending() == 0:
+        forget_cancels(True)
     release_edges()
     trim_cells()
     return tell_errors()
@@ -283,11 +290,20 @@ def shutdown():
 
 # ---- what Python sees ------------------------------------------------------------------------------------------------
 
-def waitall():
-    """Wait until nothing is pending. Raises the errors nobody has read; an ExceptionGroup when they are several."""
+def waitall(timeout=None):
+    """Wait until nothing is pending. Raises the errors nobody has read; an ExceptionGroup when they are several.
+
+    timeout: seconds; None: as long as it takes. TimeoutError says what is still pending, which goes on.
+    """
     if inside_host_task():
         raise RuntimeError("a task would wait for all others, itself among them")
+    if timeout is not None and not wait_until(NULL, NULL, deadline_of(timeout)):
+        raise TimeoutError(f"not done after {timeout:g} seconds; {story_of(NULL, NULL)}")
     wait_all()
+
+def cancel_all():
+    """Cancel all that is pending: see dflow.engine.cancel_all()."""
+    return cancel_everything()
 
 def synchronize(int device):
     """Wait until nothing is pending for the workers of a device. Raises the errors nobody has read, of any device."""

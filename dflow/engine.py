@@ -23,9 +23,9 @@ from dflow._kernels import native as _native
 from dflow._profile.timeline import Event, Timeline
 from dflow._runtime import fork, queues
 
-__all__ = ["Event", "Timeline", "bulk", "config", "explain", "inline_limit", "memory_stats", "naive", "native",
-           "num_workers", "priority", "profile", "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep",
-           "statistics", "timeline"]
+__all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "config", "explain", "inline_limit", "memory_stats",
+           "naive", "native", "num_workers", "priority", "profile", "set_bulk_size", "set_memory_budget",
+           "set_num_workers", "sleep", "statistics", "timeline"]
 
 
 def _cores():
@@ -156,6 +156,26 @@ def explain(x=None):
     waits for nothing else, of all that is pending. A wait of a minute gives the same, once, as a RuntimeWarning.
     """
     return host_task.explain(x)
+
+
+def cancel(x):
+    """Cancel what is pending of x, an array of dflow's: tasks that will write to it and have not begun, and those of
+    which they alone would have used the results. How many tasks that are.
+
+    Reading x, and whatever depends on it, then raises concurrent.futures.CancelledError, until all of it is written
+    again. What has begun goes on, and so do Python functions that something waits for. Waits for nothing.
+    """
+    return host_task.cancel(x)
+
+
+def cancel_all():
+    """Cancel all that is pending, on all devices, whoever submitted it. How many tasks were pending.
+
+    Reading what they were to write then raises concurrent.futures.CancelledError; what is submitted from now on is not
+    concerned, but if it depends on that. What has begun ends: a kernel that several threads share with its next part,
+    another one, or a Python function, as it would have. Waits for nothing.
+    """
+    return _engine.cancel_all()
 
 
 def sleep(array, seconds):

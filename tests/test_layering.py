@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 # _functions and _base are floors; any other package is one module. A new module takes its place here, and in the
 # architecture too.
 LAYERS = [
+    ["__main__"],
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["_libraries"],
     ["d2l", "image", "metric", "onnx", "util"],
@@ -28,7 +29,8 @@ LAYERS = [
     ["devices"],
     ["ops", "engine"],
     ["_profile.timeline"],
-    ["_profile.trace"],
+    ["_profile.page", "_profile.trace"],
+    ["_profile.pictures", "_profile.summary"],
     ["_profile.functions", "_profile.record"],
     ["_functions.wiring"],
     ["_functions.advanced_indexing", "_functions.convolve", "_functions.counting", "_functions.joining",
@@ -53,10 +55,12 @@ LAYERS = [
     ["_gpu.cuda"],
     ["_gpu.codegen"],
     ["_runtime.fork", "_runtime.waiting"],
-    ["_runtime.story", "_runtime.threads"],
+    ["_runtime.cancelling", "_runtime.story", "_runtime.threads"],
+    ["_runtime.survey"],
     ["_runtime.executor"],
     ["_runtime.gate", "_runtime.parking"],
     ["_runtime.fusion_run", "_runtime.open_group", "_runtime.runners", "_runtime.splits"],
+    ["_runtime.cancel"],
     ["_runtime.fusion_native"],
     ["_runtime.fusion_plan"],
     ["_runtime.fp_errors", "_runtime.fusion_rules", "_runtime.queues"],

@@ -216,6 +216,7 @@ cdef class Hooks:           # Python callables
     cdef public object strided          # (a, shape, strides, beyond): any view of its memory
     cdef public object view             # (a, dtype): its bytes as another type
     cdef public object where            # (condition, x, y)
+    cdef public object wait_for_seconds # (a, timeout): until its elements are there, or TimeoutError
     # filled by ops/__init__.py
     cdef public object call_numpys      # (function, args, keywords): NumPy's on copies; what it wrote comes back
     cdef public object descending       # (function, a, axis, kind, order, stable): a sort from the largest on

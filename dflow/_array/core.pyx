@@ -674,8 +674,13 @@ cdef class ndarray:
 
     # ---- reading: all of this waits
 
-    def wait_to_read(self):
-        """Wait until the elements are computed. Raises the error of whatever failed on the way to them."""
+    def wait_to_read(self, timeout=None):
+        """Wait until the elements are computed. Raises the error of whatever failed on the way to them.
+
+        timeout: seconds; None: as long as it takes. TimeoutError says what is still pending, which goes on.
+        """
+        if timeout is not None:
+            hooks.wait_for_seconds(self, timeout)
         wait_read(self, True)
 
     def is_ready(self):

@@ -25,6 +25,7 @@ cdef extern from "_base/threads.h" nogil:
         pass
     int this_core()
     long this_thread()
+    void name_thread(const char*, int, int)
     void cores_all(Cores*)
     void cores_none(Cores*)
     void cores_with(Cores*, int)

@@ -3,14 +3,18 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from dflow._runtime.tuning cimport HOST_NS
-from dflow._runtime.waiting cimport catch_up
+from dflow._runtime.region cimport Region
+from dflow._runtime.waiting cimport catch_up, deadline_of, wait_until
+from dflow._gpu.mirror cimport done_there
 from dflow._kernels.kernel cimport HOST, Kernel
 from dflow._array.core cimport ndarray, check_writable, fill_operand, wait_read
 from dflow._engine cimport settings, submit
 from dflow._base.atomics cimport load_int
+from dflow._base.threads cimport now_ns, sleep_ns
 from dflow._runtime.errors cimport here
 from dflow._runtime.events cimport shape_next, watched
-from dflow._runtime.graph cimport ALWAYS, HAS_REGIONS, readable, Task, task_constants, task_dims, task_new, TRACKED
+from dflow._runtime.graph cimport ALWAYS, FULL, HAS_REGIONS, readable, Task, task_constants, task_dims, task_new, TRACKED
+from dflow._runtime.cancelling cimport cancel_needed
 from dflow._runtime.story cimport story_of
 from dflow._kernels.registry cimport kernel_new
 from dflow._array.dispatch cimport fill_access, Operand
@@ -69,6 +73,29 @@ def failure(ndarray a):
     """The error that reading an array which is there would raise, or None."""
     return <object>a.st.poison.error if readable(a.st) and a.st.poison != NULL else None
 
+cdef Region* region_read(Operand* o, ndarray a) noexcept:
+    """What reading a waits for, in room of o's: of its storage; NULL: all of it."""
+    fill_operand(o, a, a.ndim, a.shape, False)
+    return NULL if o.flags & FULL else &o.region
+
+def wait_for_seconds(ndarray a, timeout):
+    """Until its elements are computed. TimeoutError: they are not, after so many seconds."""
+    cdef Operand o
+    cdef long long deadline = deadline_of(timeout)
+    cdef Region* r = region_read(&o, a)
+    while not wait_until(a.st, r, deadline) or not done_there(a.st):
+        if now_ns() >= deadline:
+            raise TimeoutError(f"not there after {timeout:g} seconds; {story_of(a.st, r)}")
+        with nogil:
+            sleep_ns(100000)            # until the GPU has it
+
+def cancel(x):
+    """What is pending of x: see dflow.engine.cancel()."""
+    cdef Operand o
+    if not isinstance(x, ndarray):
+        raise TypeError(f"x must be an array of dflow's, not {type(x).__name__}")
+    return cancel_needed((<ndarray>x).st, region_read(&o, <ndarray>x))
+
 def explain(x):
     """What x waits for, or everything (None): see dflow.engine.explain()."""
     cdef Operand o
@@ -80,5 +107,4 @@ def explain(x):
     a = x
     if a.st.poison != NULL and readable(a.st):
         return f"ready: reading raises {(<object>a.st.poison.error)!r}"
-    fill_operand(&o, a, a.ndim, a.shape, False)
-    return story_of(a.st, &o.region)
+    return story_of(a.st, region_read(&o, a))

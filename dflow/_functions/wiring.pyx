@@ -9,7 +9,7 @@ from dflow._functions.advanced_indexing import offsets, where
 from dflow._functions.basic_indexing import Iterator
 from dflow._functions.buffers import adopt, lend
 from dflow._functions.constructors import copy_order
-from dflow._functions.host_task import host
+from dflow._functions.host_task import host, wait_for_seconds
 from dflow._functions.joining import stack_nested
 from dflow._functions.numbers import set_part
 from dflow._functions.placement import brought
@@ -37,6 +37,7 @@ hooks.lend = lend
 hooks.stack = stack_nested
 hooks.strided = strided
 hooks.view = view
+hooks.wait_for_seconds = wait_for_seconds
 hooks.where = where
 
 def check():

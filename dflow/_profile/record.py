@@ -13,7 +13,7 @@ EVENT = numpy.dtype([
     ("ndim", "i2"), ("ncore", "i2"), ("members", "i2"), ("natives", "i4"), ("kernel", "u8"), ("site", "u8"),
     ("bytes", "i8"), ("live", "i8"), ("thread", "i8"), ("dims", "i8", (6,))])
 
-SUBMITTED, MEMBER, AFTER, RAN, PART, WAITED, WOKE = range(1, 8)     # as enum What
+SUBMITTED, MEMBER, AFTER, RAN, PART, WAITED, WOKE, MADE, FREED = range(1, 10)      # as enum What
 
 FAILED = -1                                                         # of natives
 
@@ -80,6 +80,19 @@ class Record:
             i = ran.get(leader)
             made[number] = Task(self, e, leader, None if i is None else self.ran[i])
         return made
+
+    def held(self):
+        """Memory of arrays that were made meanwhile, of a kilobyte or more: (time, bytes, its line) of each that is
+        made and, with fewer than 0 bytes, that is given back."""
+        sites, changes = {}, []
+        for e in self.of(MADE, FREED):
+            address = int(e["kernel"])
+            if e["what"] == MADE:
+                sites[address] = self.site(e["site"])
+                changes.append((int(e["start"]), int(e["bytes"]), sites[address]))
+            elif address in sites:
+                changes.append((int(e["start"]), -int(e["bytes"]), sites.pop(address)))
+        return changes
 
     def kernel(self, address):
         """The name of a kernel, and the types of its operands, "dd->d"; "" where they are not known."""

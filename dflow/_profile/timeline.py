@@ -73,6 +73,25 @@ class Timeline(list):
         functions = self._functions.rows(self._since, trace.thread_row) if self._functions is not None else ()
         trace.write(record, file, functions)
 
+    def plot(self, axes=None):
+        """Draw it with matplotlib, on `axes` or on new ones: a row a worker, and one a thread that waited. The axes."""
+        from dflow._profile import pictures
+
+        return pictures.plot(self._done(), axes)
+
+    def _repr_svg_(self):
+        """In a notebook, a picture."""
+        from dflow._profile import pictures
+
+        return None if self.record is None else pictures.timeline_svg(self.record)
+
+    def summary(self, rows=10):
+        """What took how long, by operation and by line; where threads waited; what would be gained by more workers;
+        which lines hold most memory: as text, with so many rows a table."""
+        from dflow._profile.summary import Summary
+
+        return Summary(self._done()).text(rows)
+
     def _done(self):
         if self.record is None:
             raise RuntimeError("the timeline has not ended: use it after its `with`")

@@ -13,6 +13,8 @@ without stopping anybody; each has what was noted since it came. dflow/_profile/
     PART        a part of `task`, which is split; by another thread than the one that RAN it
     WAITED      a Python thread, at `site`, for `task`; 0: for all, for room, or for what was not found
     WOKE        a worker is woken
+    MADE        memory of `bytes` is promised, from NOTED_BYTES on, at `kernel`, an address, by the line `site`,
+    FREED       and given back
 
 A task is named by its order of submission, which wraps around.
 """
@@ -28,9 +30,12 @@ cdef enum What:
     PART
     WAITED
     WOKE
+    MADE
+    FREED
 
 cdef enum:
     EVENT_DIMS = 6
+    NOTED_BYTES = 1024
 
 cdef struct Event:              # EVENT_WORDS words
     long long start             # nanoseconds
@@ -62,6 +67,8 @@ cdef void note_ran(unsigned int task, int members, Kernel* k, int lane, int work
 cdef void note_part(unsigned int task, int lane, int worker, long long start) noexcept nogil       # the same
 cdef void note_waited(unsigned int task, Site* site, long long start, long long live) noexcept nogil
 cdef void note_woke(int lane, int worker) noexcept nogil
+cdef void note_made(void* storage, long long nbytes, Site* site) noexcept nogil
+cdef void note_freed(void* storage, long long nbytes) noexcept nogil
 cdef void note_natives(int n) noexcept nogil    # of what this thread runs now
 cdef void note_failed() noexcept nogil          # that does
 cdef void events_after_fork() noexcept

@@ -153,6 +153,23 @@ cdef void note_woke(int lane, int worker) noexcept nogil:
     e.worker = <short>worker
     ring_put(&e)
 
+cdef void note_made(void* storage, long long nbytes, Site* site) noexcept nogil:
+    cdef Event e
+    begin(&e, MADE, 0)
+    e.start = e.stop = now_ns()
+    e.kernel = <Kernel*>storage
+    e.bytes = nbytes
+    e.site = site
+    ring_put(&e)
+
+cdef void note_freed(void* storage, long long nbytes) noexcept nogil:
+    cdef Event e
+    begin(&e, FREED, 0)
+    e.start = e.stop = now_ns()
+    e.kernel = <Kernel*>storage
+    e.bytes = nbytes
+    ring_put(&e)
+
 cdef void events_after_fork() noexcept:
     global tls_thread
     tls_thread = 0

@@ -10,6 +10,7 @@ from dflow._runtime.queues cimport Runner
 cdef Task* execute(Runner* me, Task* t) noexcept nogil
 # index: of the worker who ran it; 0: another thread did
 cdef Task* retire(int index, Task* t, long long* done) noexcept nogil
+cdef void end_cut(Task* t) noexcept nogil                   # it has run; if it was cancelled meanwhile, in part
 cdef void give_back(Task* t) noexcept nogil                 # queue what was taken, or claimed, and not run
 cdef void purge() noexcept nogil                            # stale entries of queues, when nothing is pending
 cdef bint join_splits(Runner* me) noexcept nogil            # take part in kernels that are split. Whether there was one

@@ -33,6 +33,7 @@ from dflow._runtime.splits cimport (
     Split, claim_split, end_split, join_split, leave_split, open_split, pieces_t, range_of, shares_left,
     splits_after_fork, work, work_once)
 from dflow._base.allocator cimport *
+from dflow._runtime.cancel cimport all_cancelled, any_cancelled, cancelled_poison, cancels, is_cancelled
 from dflow._runtime.events cimport note_natives, note_part, note_ran, watched
 from dflow._runtime.tuning cimport GRAIN_NS, LEAST_BESIDE, LONG_NS, SHARE_NS, SHARES, SPLIT_NS
 
@@ -45,8 +46,10 @@ cdef extern from "<unistd.h>" nogil:
 cdef extern from *:
     """
     static __thread int tls_host;            /* inside a host task */
+    static __thread int tls_cut;             /* the task that this thread runs was cancelled, and not all of it has run */
     """
     int tls_host
+    int tls_cut
 
 # The fuzzer sets these, while nothing is pending: see _runtime/tuning.pxd.
 cdef double split_ns = SPLIT_NS, grain_ns = GRAIN_NS
@@ -283,6 +286,8 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     if lasting:
         begin_long(lane)
     run_task(me, t)
+    if load_int(&cancels.any):
+        end_cut(t)
     leave_gate(use)
     if lasting:
         end_long(lane)
@@ -299,7 +304,9 @@ cdef inline void run_task(Runner* me, Task* t) noexcept nogil:
     """Run t and its group, in the way that suits them."""
     if DFLOW_TSAN:
         tell_operands(t)
-    if t.flags & ABROAD:
+    if load_int(&cancels.any) and (all_cancelled(t) if t.flags & ABROAD else any_cancelled(t)):
+        run_each(me, t)
+    elif t.flags & ABROAD:
         running_hooks.run_abroad(me, t)
     elif t.group != NULL or (t.kernel.flags & (ELEMENTWISE | REDUCES) and (
             t.kernel.flags & ELEMENTWISE or may_tail(t)) and (
@@ -309,6 +316,15 @@ cdef inline void run_task(Runner* me, Task* t) noexcept nogil:
         run_one(me, t)
     if DFLOW_TSAN:
         tell_operands(t)
+
+cdef void end_cut(Task* t) noexcept nogil:
+    global tls_cut
+    if not tls_cut:
+        return
+    tls_cut = 0
+    while t != NULL:
+        mark(t, &cancelled_poison)
+        t = next_member(t)
 
 cdef enum:
     MOST_COMPARED = 32      # members of a group of which each is compared with each: 5 us, of 363 members 700
@@ -403,6 +419,9 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
     cdef Poison* reason = NULL
     if not t.kernel.flags & FENCE:
         reason = find_poison(t)
+        if reason == NULL and is_cancelled(t):
+            reason = &cancelled_poison
+            add_int(&reason.refs, 1)
         if t.kernel.flags & HOST and (reason == NULL or t.flags & ALWAYS):
             begin_host(&lanes[t.lane])
             if me.placed:
@@ -421,10 +440,12 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
         poison_unref(reason)
 
 cdef void run_group(Runner* me, Task* leader) noexcept nogil:
-    cdef Task* m = leader
-    if run_together(leader):
-        return
-    while m != NULL:                    # each on its own: some are poisoned, or there is no memory for all
+    if not run_together(leader):
+        run_each(me, leader)            # some are poisoned, or there is no memory for all
+
+cdef void run_each(Runner* me, Task* m) noexcept nogil:
+    """Run the members of a group, each on its own."""
+    while m != NULL:
         run_one(me, m)
         m = next_member(m)
 
@@ -500,6 +521,7 @@ cdef void spread(Task* t, pieces_t run, void* plan, intp total, intp least, doub
     """run(plan, start, stop) for pieces that make up [0, total), by all runners of t's lane that have nothing else to
     do. least: of a share, about. cost: of all of it, in nanoseconds.
     """
+    global tls_cut
     cdef Split* s = NULL
     cdef Lane* lane = &lanes[t.lane]
     cdef double grain = min(load_double(&grain_ns), max(cost / SHARES, SHARE_NS / 2))
@@ -515,7 +537,8 @@ cdef void spread(Task* t, pieces_t run, void* plan, intp total, intp least, doub
     wake_for_pieces(lane, load_int(&s.helpers), shares_left(s), cost)
     work(s, s.owner)
     note_split(lane, load_int(&s.joined) > 0, cost)
-    end_split(s)
+    if not end_split(s):
+        tls_cut = 1
 
 cdef bint join_splits(Runner* me) noexcept nogil:
     """Enters and leaves with me inside."""

@@ -77,6 +77,7 @@ cdef enum TaskFlag:
     FLAT = 4                # one loop over contiguous operands and constants: steps are in the accesses, not listed
     MEMBER = 8              # of another task's group
     ABROAD = 16             # an operand is on a GPU. A group has such members only, or none
+    CANCELLED = 32          # see _runtime/cancel.pxd: the one that is set later
 
 cdef enum Behind:           # what a task waits for, or did, maybe by way of others:
     BEHIND_HOST = 1         # a host task;

@@ -9,8 +9,8 @@ from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
 from dflow._base.thread_state cimport holds
 from dflow._kernels.kernel cimport PRODUCT, core_cost
 from dflow._kernels.outer_loop cimport rows_cost
-from dflow._runtime.events cimport note_after, note_failed, watched
-from dflow._runtime.errors cimport dead_poisons, end_poisons, Poison, poison_unref
+from dflow._runtime.events cimport NOTED_BYTES, note_after, note_failed, note_freed, note_made, watched
+from dflow._runtime.errors cimport dead_poisons, end_poisons, here, Poison, poison_unref
 from dflow._runtime.tuning cimport VECTOR_PRODUCT
 from dflow._base.allocator cimport *
 from dflow._runtime.region cimport region_covers, regions_overlap
@@ -60,6 +60,8 @@ cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
         s.data = <char*>s + header()
     storages_made += 1
     store_i64(&bytes_made, bytes_made + nbytes)
+    if nbytes >= NOTED_BYTES and load_int(&watched):
+        note_made(s, nbytes, here())
     return s
 
 cdef Storage* storage_foreign(char* data, size_t nbytes, PyObject* owner) noexcept:
@@ -132,6 +134,8 @@ cdef void storage_unref(Storage* s) noexcept:
         drain()                 # now: its owner may wait to be resized
         return
     store_i64(&bytes_ended, bytes_ended + s.nbytes)
+    if s.nbytes >= NOTED_BYTES and load_int(&watched):
+        note_freed(s, s.nbytes)
     storage_free_data(s)
     if s.poison != NULL:
         poison_unref(s.poison)
@@ -164,6 +168,8 @@ cdef void storage_unref_nogil(Storage* s) noexcept nogil:
         end_foreign(s)
         return
     add_i64(&bytes_ended_nogil, s.nbytes)
+    if s.nbytes >= NOTED_BYTES and load_int(&watched):
+        note_freed(s, s.nbytes)
     storage_free_data(s)
     if s.poison != NULL:
         poison_unref(s.poison)

@@ -38,6 +38,7 @@ cdef struct Split:
     int lane                # whose workers, and who helps them, may join
     int grain               # units taken at once: a share
     int kept                # units of a range that others leave to who works there
+    int cut                 # it was cancelled: what is claimed no longer runs
     int nranges
     # not atomic:
     unsigned int task       # that it is, by its order
@@ -52,7 +53,8 @@ cdef struct Split:
 cdef Split* claim_split(Lane* lane, unsigned int task, pieces_t run, void* plan, bint lasting) noexcept nogil
 # me: may be NULL. cached: other cores read its operands more slowly than they are computed with
 cdef void open_split(Split* s, Runner* me, intp total, intp grain, bint cached) noexcept nogil
-cdef void end_split(Split* s) noexcept nogil                        # when its pieces are taken; waits for the helpers
+# when its pieces are taken; waits for the helpers. Whether all have run
+cdef bint end_split(Split* s) noexcept nogil
 cdef bint work_once(Split* s, int mine) noexcept nogil              # a share, if it can of this range. False: none
 cdef void work(Split* s, int mine) noexcept nogil                   # until there is none
 cdef intp shares_left(Split* s) noexcept nogil                      # that others may take, about

@@ -5,6 +5,7 @@ from dflow._base.atomics cimport (
     add_int, cas_i64, cas_int, cpu_pause_or_yield, glance_int, hint_int, invariant, load_i64, load_int,
     store_i64, store_int)
 from dflow._base.locks cimport lock, SPLIT_LOCK, unlock
+from dflow._runtime.cancel cimport from_before
 from dflow._runtime.queues cimport Lane, Runner, core_free, lanes
 
 cdef enum:
@@ -53,21 +54,25 @@ cdef void open_split(Split* s, Runner* me, intp total, intp grain, bint cached) 
     n = <int>min(min(load_int(&lanes[glance_int(&s.lane)].nworkers), MOST_RANGES), units)
     s.owner = place_of(me, n)
     store_int(&s.joined, 0)
+    hint_int(&s.cut, 0)
     for i in range(n):
         store_i64(&s.ranges[i].left, pack(units * i // n, units * (i + 1) // n))
         hint_int(&s.ranges[i].held, 0)
     hint_int(&s.nranges, n)
     store_int(&s.open, 1)
 
-cdef void end_split(Split* s) noexcept nogil:
+cdef bint end_split(Split* s) noexcept nogil:
     cdef int turn = 0
+    cdef bint whole
     lock(&s.lock, SPLIT_LOCK)
     store_int(&s.open, 0)
     unlock(&s.lock)
     while load_int(&s.helpers):         # the rest of a piece
         turn += 1
         cpu_pause_or_yield(turn)
+    whole = not glance_int(&s.cut)
     store_int(&s.taken, 0)
+    return whole
 
 cdef inline long long share_of(Split* s, long long n) noexcept nogil:
     """How many of a range's last n units are taken at once: fewer towards its end, where others may be through."""
@@ -117,7 +122,10 @@ cdef bint work_once(Split* s, int mine) noexcept nogil:
         i += 1
     if i == s.nranges:
         return False
-    s.run(s.plan, start * s.unit, min(stop * s.unit, s.total))
+    if from_before(s.task):
+        hint_int(&s.cut, 1)             # its owner sees it, after the helpers have left
+    else:
+        s.run(s.plan, start * s.unit, min(stop * s.unit, s.total))
     return True
 
 cdef void work(Split* s, int mine) noexcept nogil:

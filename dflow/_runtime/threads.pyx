@@ -8,7 +8,7 @@ from dflow._base.atomics cimport (
     add_int, cas_int, full_fence, hint_int, invariant, load_int, load_int_after, store_int, swap_int)
 from dflow._base.threads cimport (
     begin_thread_state, bell_init, bell_lock, bell_unlock, cores_keep, sched_yield, cores_release, end_thread_state,
-    now_ns, sleep_ns, this_core, this_thread)
+    name_thread, now_ns, sleep_ns, this_core, this_thread)
 from dflow._runtime.executor cimport execute, give_back, join_splits, ring_done
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport group_waits
@@ -45,6 +45,7 @@ cdef void* worker_main(void* arg) noexcept nogil:
     set_runner(me)
     me.tstate = begin_thread_state()
     me.number = this_thread()
+    name_worker(me)
     store_int(&me.begun, 1 if me.tstate != NULL else -1)
     if me.tstate == NULL:
         return NULL
@@ -68,6 +69,15 @@ cdef void* worker_main(void* arg) noexcept nogil:
             t = go_on(me, execute(me, t), &chain)
     depart(me)
     return NULL
+
+cdef void name_worker(Runner* me) noexcept nogil:
+    """By its device, and its number: "dflow cpu0.1"; who copies to a device: "dflow to cpu1"."""
+    cdef int device = me.lane.number % COPIES_TO
+    cdef bint copies = me.lane.number >= COPIES_TO
+    if device < CPUS:
+        name_thread(b"to cpu" if copies else b"cpu", device, 0 if copies else me.index)
+    else:
+        name_thread(b"to gpu" if copies else b"gpu", device - CPUS, 0 if copies else me.index)
 
 cdef Task* go_on(Runner* me, Task* t, Chain* chain) noexcept nogil:
     """What the worker runs next: t, which its last task has made ready, or NULL; else something older, or urgent.

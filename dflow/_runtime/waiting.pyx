@@ -1,5 +1,7 @@
 """Waiting: see _runtime/waiting.pxd."""
 
+import sys
+
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
 from dflow._kernels.kernel cimport ELEMENTWISE, HOST, REDUCES
@@ -9,7 +11,7 @@ from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures, noting_hooks
 from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield
 from dflow._runtime.executor cimport (
-    execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_together)
+    end_cut, execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_together)
 from dflow._runtime.fp_errors cimport give_warnings, warnings_wait
 from dflow._runtime.fusion_native cimport gains_natively
 from dflow._runtime.fusion_rules cimport may_tail
@@ -23,6 +25,8 @@ from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.story cimport tell_late
 from dflow._runtime.threads cimport may_send, release_deputy, send_deputy
+from dflow._runtime.cancel cimport any_cancelled, cancels
+from dflow._runtime.cancelling cimport cancel_everything
 from dflow._runtime.events cimport note_ran, note_waited, watched
 from dflow._runtime.tuning cimport CALL_NS, MAX_FUTILE, MIDDLING, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WORTH_NS
 
@@ -31,6 +35,7 @@ memory_budget = 1 << 62
 cdef enum:
     ANY = 0                 # for claim_needed()
     LOOPS = -1
+    TWICE_NS = 1000000000
 
 # ---- kinds -----------------------------------------------------------------------------------------------------------
 
@@ -337,7 +342,7 @@ cdef int sleep_or_help(Wait* w, bint once) except -1:
     try:
         while not help_until(&me, w):
             w.late = True
-            PyErr_CheckSignals()
+            look_at_signals()
             if once:
                 break
             told = told or tell_late(w.s, w.r, start)
@@ -359,7 +364,24 @@ cdef bint run_needed(Wait* w) except -1:
             none_to_wake_for()
             return done
         run_without_gil(t, w)
+        look_at_signals()
+
+cdef long long interrupted = 0      # GIL; when Ctrl-C ended a wait
+
+cdef int look_at_signals() except -1:
+    """Ctrl-C ends a wait; the second within a second cancels what is pending, and says so."""
+    global interrupted
+    cdef bint again
+    try:
         PyErr_CheckSignals()
+    except KeyboardInterrupt:
+        again = now_ns() - interrupted < TWICE_NS
+        interrupted = now_ns()
+        if again:
+            print(f"dflow: interrupted twice within a second: {cancel_everything()} pending tasks are cancelled",
+                  file=sys.stderr, flush=True)
+        raise
+    return 0
 
 cdef void count_wait(Site* site) noexcept:
     global waits
@@ -367,12 +389,19 @@ cdef void count_wait(Site* site) noexcept:
     if site != NULL:
         site.waits += 1
 
+cdef void be_told(Storage* s, int by) noexcept:
+    """A thread is to hear of what is done with s; by: 1. Or no longer: -1."""
+    if by > 0:
+        add_int(&s.refs, 1)
+    lock(&s.lock, STORAGE_LOCK)
+    s.waited += by
+    unlock(&s.lock)
+    if by < 0:
+        storage_unref(s)
+
 cdef void begin_helping(Runner* me, Wait* w) noexcept:
     if w.s != NULL:
-        add_int(&w.s.refs, 1)
-        lock(&w.s.lock, STORAGE_LOCK)
-        w.s.waited += 1
-        unlock(&w.s.lock)
+        be_told(w.s, 1)
     me.waiting = told_by(w)
     if me.waiting != NULL:
         add_int(me.waiting, 1)
@@ -388,10 +417,66 @@ cdef void end_helping(Runner* me, Wait* w) noexcept:
     if me.waiting != NULL:
         add_int(me.waiting, -1)
     if w.s != NULL:
-        lock(&w.s.lock, STORAGE_LOCK)
-        w.s.waited -= 1
-        unlock(&w.s.lock)
-        storage_unref(w.s)
+        be_told(w.s, -1)
+
+# ---- waits with a deadline -------------------------------------------------------------------------------------------
+
+cdef long long deadline_of(object timeout) except -1:
+    cdef double seconds
+    try:
+        seconds = timeout
+    except TypeError:
+        raise TypeError(f"timeout must be a number of seconds or None, not {timeout!r}") from None
+    if not seconds >= 0:
+        raise ValueError(f"timeout must be at least 0 seconds, not {timeout!r}")
+    return now_ns() + <long long>(min(seconds, 1e9) * 1e9)      # thirty years
+
+cdef bint wait_until(Storage* s, Region* r, long long deadline) except -1:
+    """This thread runs nothing meanwhile, as that might take longer: workers do."""
+    cdef Wait w = wait_for(FOR_ALL if s == NULL else FOR_STORAGE)
+    cdef long long start = now_ns()
+    cdef unsigned int task
+    w.s = s
+    w.r = r
+    if inside_host_task():
+        raise RuntimeError("a task would wait for another one: pass the array as an argument of dflow.submit")
+    start_group()
+    announce(True)
+    if finished(&w):
+        return True
+    count_wait(here())
+    task = awaited(&w) if load_int(&watched) else 0
+    if s != NULL:
+        be_told(s, 1)
+    else:
+        add_int(&shared.waiting_all, 1)
+    try:
+        return sleep_until(&w, deadline)
+    finally:
+        if s != NULL:
+            be_told(s, -1)
+        else:
+            add_int(&shared.waiting_all, -1)
+        if load_int(&watched):
+            note_waited(task, here(), start, bytes_live())
+
+cdef bint sleep_until(Wait* w, long long deadline) except -1:
+    cdef int seen
+    cdef long long left
+    while True:
+        seen = load_int(&shared.rings)
+        if finished(w):
+            return True
+        left = deadline - now_ns()
+        if left <= 0:
+            return False
+        with nogil:
+            bell_lock(&shared.done_bell)
+            if shared.rings == seen:
+                bell_wait_ns(&shared.done_bell, min(left, <long long>SLICE_NS))
+            bell_unlock(&shared.done_bell)
+        look_at_signals()
+        start_group()                   # what others have submitted meanwhile
 
 # ---- catching up -----------------------------------------------------------------------------------------------------
 
@@ -460,7 +545,7 @@ cdef inline bint to_share_without_gil(Task* t) noexcept nogil:
 cdef bint run_small(Task* t) noexcept:
     """Run what is small and elementwise, and its group, without a Runner. False when that cannot be."""
     cdef long long start = now_ns() if load_int(&watched) else 0
-    if not is_small(t, CALL_NS) or to_share_without_gil(t):
+    if not is_small(t, CALL_NS) or to_share_without_gil(t) or load_int(&cancels.any) and any_cancelled(t):
         return False
     if DFLOW_TSAN:
         tell_operands(t)
@@ -469,6 +554,8 @@ cdef bint run_small(Task* t) noexcept:
             return False
     elif not run_together(t):
         return False
+    if load_int(&cancels.any):
+        end_cut(t)
     if DFLOW_TSAN:
         tell_operands(t)
     if start:

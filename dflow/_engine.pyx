@@ -22,7 +22,7 @@ from dflow._runtime.cancelling cimport cancel_everything
 from dflow._runtime.executor cimport inside_host_task, purge
 from dflow._runtime.fp_errors cimport give_warnings, IGNORED, RAISED, RECORDED, warnings_go, warnings_wait
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_tail, row_of
-from dflow._runtime.events cimport note_submitted, watched
+from dflow._runtime.events cimport reserve_events, watched
 from dflow._runtime.errors cimport here, in_record, in_try, report_unseen, unseen_errors
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport Closed, offer, offer_last, open_leader
@@ -169,20 +169,7 @@ cdef void number(Task* t) noexcept:
         store_i64(&lanes[t.lane].submitted, lanes[t.lane].submitted + 1)
     t.order = <unsigned int>shared.submitted
     if load_int(&watched):
-        note_submitted(t.order, t.kernel, t.site, t.lane, bytes_written(t), bytes_live(), t.ndim, t.ncore,
-                       task_dims(t))
-
-cdef long long bytes_written(Task* t) noexcept:
-    """That its outputs span, at most."""
-    cdef Access* a = accesses(t)
-    cdef Region* r
-    cdef long long n = 0
-    cdef int i
-    for i in range(t.nops):
-        if a[i].storage != NULL and a[i].key & WRITE:
-            r = region_of(a + i)
-            n += a[i].storage.nbytes if r == NULL else r.hi - r.lo
-    return n
+        reserve_events()
 
 cdef bint join(Task* t) noexcept:
     """Let t join the open group, or be the end of it. False: it is neither elementwise nor such a reduction."""
@@ -210,6 +197,8 @@ cdef void connect_and_queue(Task* t) noexcept:
     cdef bint met = False, host = (t.kernel.flags & HOST) != 0
     cdef int i
     t.npending = 1
+    if load_int(&watched):
+        note_task(t, 0)
     for i in range(t.nops):
         if a[i].key & TRACKED and connect(t, a + i, leader):
             met = True

@@ -13,7 +13,8 @@ from dflow._base.atomics cimport load_int
 from dflow._base.threads cimport now_ns, sleep_ns
 from dflow._runtime.errors cimport here
 from dflow._runtime.events cimport shape_next, watched
-from dflow._runtime.graph cimport ALWAYS, FULL, HAS_REGIONS, readable, Task, task_constants, task_dims, task_new, TRACKED
+from dflow._runtime.graph cimport (
+    ALWAYS, FULL, HAS_REGIONS, readable, Task, task_constants, task_dims, task_new, TRACKED)
 from dflow._runtime.cancelling cimport cancel_needed
 from dflow._runtime.story cimport story_of
 from dflow._kernels.registry cimport kernel_new

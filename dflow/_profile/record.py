@@ -11,9 +11,10 @@ from dflow._runtime.queues import lane_name
 EVENT = numpy.dtype([
     ("start", "i8"), ("stop", "i8"), ("task", "u4"), ("other", "u4"), ("what", "i2"), ("lane", "i2"), ("worker", "i2"),
     ("ndim", "i2"), ("ncore", "i2"), ("members", "i2"), ("natives", "i4"), ("kernel", "u8"), ("site", "u8"),
-    ("bytes", "i8"), ("live", "i8"), ("thread", "i8"), ("dims", "i8", (6,))])
+    ("bytes", "i8"), ("live", "i8"), ("thread", "i8"), ("storage", "u8"), ("dims", "i8", (5,))])
 
-SUBMITTED, MEMBER, AFTER, RAN, PART, WAITED, WOKE, MADE, FREED = range(1, 10)      # as enum What
+# As enum What.
+SUBMITTED, AFTER, RAN, PART, WAITED, WOKE, PROMISED, MADE, FREED = range(1, 10)
 
 FAILED = -1                                                         # of natives
 
@@ -30,8 +31,8 @@ class Record:
         # a part that began before, or a task, was noted as it ended
         table = table[(table["stop"] == 0) | (table["stop"] >= since)]
         timed = table["stop"] != 0
-        table["start"] = numpy.where(timed, table["start"].clip(since) - since, 0)
-        table["stop"] = numpy.where(timed, table["stop"] - since, 0)
+        for end in ("start", "stop"):
+            table[end] = numpy.where(timed, table[end].clip(since) - since, 0)
         self.seconds = (until - since) / 1e9
         self._table = table
 
@@ -64,8 +65,9 @@ class Record:
     def members(self):
         """For each leader of a group, by its number: the other members'."""
         members = {}
-        for task, leader in self.of(MEMBER)[["task", "other"]].tolist():
-            members.setdefault(leader, []).append(task)
+        for task, leader in self.submitted[["task", "other"]].tolist():
+            if leader:
+                members.setdefault(leader, []).append(task)
         return members
 
     @cached_property
@@ -84,14 +86,16 @@ class Record:
     def held(self):
         """Memory of arrays that were made meanwhile, of a kilobyte or more: (time, bytes, its line) of each that is
         made and, with fewer than 0 bytes, that is given back."""
-        sites, changes = {}, []
-        for e in self.of(MADE, FREED):
-            address = int(e["kernel"])
-            if e["what"] == MADE:
-                sites[address] = self.site(e["site"])
-                changes.append((int(e["start"]), int(e["bytes"]), sites[address]))
-            elif address in sites:
-                changes.append((int(e["start"]), -int(e["bytes"]), sites.pop(address)))
+        sites, held, changes = {}, {}, []
+        for e in self.of(SUBMITTED, PROMISED, MADE, FREED):
+            address = int(e["storage"])
+            if e["what"] in (SUBMITTED, PROMISED):
+                sites[address] = e["site"]
+            elif e["what"] == MADE:
+                held[address] = self.site(sites.get(address, 0))
+                changes.append((int(e["start"]), int(e["bytes"]), held[address]))
+            elif address in held:
+                changes.append((int(e["start"]), -int(e["bytes"]), held.pop(address)))
         return changes
 
     def kernel(self, address):

@@ -82,7 +82,7 @@ cdef int by_before(const void* a, const void* b) noexcept nogil:
     return p.before - q.before if p.before != q.before else p.after - q.after
 
 cdef long cancel_unneeded(Survey* v, int i, long end) noexcept:
-    """Node i, whose pairs are those before `end`, if all its waiters are cancelled, and nobody else uses what it writes.
+    """Node i, whose pairs are the last before `end`, if its waiters are cancelled, and nobody else uses what it writes.
     How many tasks it has."""
     cdef Task* m = v.nodes[i].task
     cdef long n = 0

@@ -22,6 +22,7 @@ typedef struct Ring {
 } Ring;
 
 static Ring *rings;                 /* atomic */
+static long long events_lost;       /* atomic: for want of memory */
 static int number_of_rings;         /* atomic */
 static __thread Ring *tls_ring;
 static pthread_key_t ring_key;      /* its destructor gives the ring of a thread back */
@@ -53,22 +54,32 @@ static void rings_after_fork(void) {
         if (r != tls_ring) r->used = 0;
 }
 
-static inline void ring_put(void const *event) {
+/* Make room for what this thread notes next. Where it holds no lock: it may allocate. */
+static inline void ring_reserve(void) {
     Ring *r = ring_here();
+    int i, n;
+    if (!r) return;
+    i = (int)(load_i64(&r->written) % EVENTS / PIECE_EVENTS);
+    for (n = 0; n < 2; n++, i = (i + 1) % PIECES)
+        if (!load_ptr(&r->pieces[i])) store_ptr(&r->pieces[i], malloc(PIECE_EVENTS * EVENT_WORDS * sizeof(uint64_t)));
+}
+
+/* The first words of an event. Without room for it, it is lost. */
+static inline void ring_put(void const *event, int words) {
+    Ring *r = tls_ring;
     uint64_t const *from = event;
     uint64_t *piece;
     long long at;
     int i;
     if (!r) return;
     at = load_i64(&r->written);
-    i = (int)(at % EVENTS / PIECE_EVENTS);
-    if (!(piece = load_ptr(&r->pieces[i]))) {
-        if (!(piece = malloc(PIECE_EVENTS * EVENT_WORDS * sizeof *piece))) return;
-        store_ptr(&r->pieces[i], piece);
+    if (!(piece = load_ptr(&r->pieces[at % EVENTS / PIECE_EVENTS]))) {
+        add_i64(&events_lost, 1);
+        return;
     }
     piece += at % PIECE_EVENTS * EVENT_WORDS;
     __atomic_thread_fence(__ATOMIC_RELEASE);        /* who sees a word of this one sees, below, that it was begun */
-    for (i = 0; i < EVENT_WORDS; i++) __atomic_store_n(&piece[i], from[i], __ATOMIC_RELAXED);
+    for (i = 0; i < words; i++) __atomic_store_n(&piece[i], from[i], __ATOMIC_RELAXED);
     publish_i64(&r->written, at + 1);
 }
 

@@ -13,7 +13,9 @@ cdef extern from "_runtime/events.h" nogil:
         Ring* next
     Ring* rings
     int EVENTS, EVENT_WORDS
-    void ring_put(const void* event)
+    long long events_lost
+    void ring_reserve()
+    void ring_put(const void* event, int words)
     long long ring_copy(Ring* r, long long first, long long most, void* room, long long* lost)
     void rings_after_fork()
 
@@ -62,16 +64,18 @@ cdef void shape_next(int ndim, intp* shape) noexcept:
     next_elements = elements_of(ndim, shape)
     memcpy(next_dims, shape, min(ndim, EVENT_DIMS) * sizeof(intp))
 
-cdef void note_submitted(unsigned int task, Kernel* k, Site* site, int lane, long long nbytes, long long live,
-                         int ndim, int ncore, intp* dims) noexcept:
+cdef void note_submitted(unsigned int task, unsigned int leader, Kernel* k, Site* site, int lane, void* storage,
+                         long long nbytes, long long live, int ndim, int ncore, intp* dims) noexcept:
     global next_ndim
     cdef int i
     cdef Event e
     begin(&e, SUBMITTED, task)
+    e.other = leader
     e.start = e.stop = now_ns()
     e.kernel = k
     e.site = site
     e.lane = <short>lane
+    e.storage = storage
     e.bytes = nbytes
     e.live = live
     # else what was told ran at once
@@ -87,19 +91,15 @@ cdef void note_submitted(unsigned int task, Kernel* k, Site* site, int lane, lon
             e.dims[e.ndim] = dims[ndim + i]
         e.ndim += 1
     e.ncore = <short>ncore
-    ring_put(&e)
-
-cdef void note_member(unsigned int task, unsigned int leader) noexcept nogil:
-    cdef Event e
-    begin(&e, MEMBER, task)
-    e.other = leader
-    ring_put(&e)
+    ring_put(&e, EVENT_WORDS)
 
 cdef void note_after(unsigned int task, unsigned int before) noexcept nogil:
     cdef Event e
-    begin(&e, AFTER, task)
+    e.start = e.stop = 0
+    e.task = task
     e.other = before
-    ring_put(&e)
+    e.what = AFTER
+    ring_put(&e, 4)                 # words: up to ndim
 
 cdef void note_natives(int n) noexcept nogil:
     global tls_natives
@@ -113,6 +113,7 @@ cdef void note_ran(unsigned int task, int members, Kernel* k, int lane, int work
                    long long live) noexcept nogil:
     global tls_natives, tls_failed
     cdef Event e
+    ring_reserve()
     begin(&e, RAN, task)
     e.start = start
     e.stop = now_ns()
@@ -124,26 +125,28 @@ cdef void note_ran(unsigned int task, int members, Kernel* k, int lane, int work
     e.live = live
     tls_natives = 0
     tls_failed = False
-    ring_put(&e)
+    ring_put(&e, EVENT_WORDS)
 
 cdef void note_part(unsigned int task, int lane, int worker, long long start) noexcept nogil:
     cdef Event e
+    ring_reserve()
     begin(&e, PART, task)
     e.start = start
     e.stop = now_ns()
     e.members = 1
     e.lane = <short>lane
     e.worker = <short>worker
-    ring_put(&e)
+    ring_put(&e, EVENT_WORDS)
 
 cdef void note_waited(unsigned int task, Site* site, long long start, long long live) noexcept nogil:
     cdef Event e
+    ring_reserve()
     begin(&e, WAITED, task)
     e.start = start
     e.stop = now_ns()
     e.site = site
     e.live = live
-    ring_put(&e)
+    ring_put(&e, EVENT_WORDS)
 
 cdef void note_woke(int lane, int worker) noexcept nogil:
     cdef Event e
@@ -151,24 +154,19 @@ cdef void note_woke(int lane, int worker) noexcept nogil:
     e.start = e.stop = now_ns()
     e.lane = <short>lane
     e.worker = <short>worker
-    ring_put(&e)
+    ring_put(&e, EVENT_WORDS)
 
-cdef void note_made(void* storage, long long nbytes, Site* site) noexcept nogil:
+cdef void note_memory(What what, void* storage, long long nbytes, Site* site) noexcept nogil:
     cdef Event e
-    begin(&e, MADE, 0)
+    begin(&e, what, 0)
     e.start = e.stop = now_ns()
-    e.kernel = <Kernel*>storage
+    e.storage = storage
     e.bytes = nbytes
     e.site = site
-    ring_put(&e)
+    ring_put(&e, EVENT_WORDS)
 
-cdef void note_freed(void* storage, long long nbytes) noexcept nogil:
-    cdef Event e
-    begin(&e, FREED, 0)
-    e.start = e.stop = now_ns()
-    e.kernel = <Kernel*>storage
-    e.bytes = nbytes
-    ring_put(&e)
+cdef void reserve_events() noexcept nogil:
+    ring_reserve()
 
 cdef void events_after_fork() noexcept:
     global tls_thread
@@ -180,7 +178,8 @@ cdef void events_after_fork() noexcept:
 def watch():
     """Note what happens from now on, once more: several may look at a time. What unwatch() is to be told."""
     cdef Ring* r = <Ring*>load_ptr(&rings)
-    before = {}
+    before = {-1: load_i64(&events_lost)}
+    reserve_events()
     store_int(&watched, watched + 1)
     while r != NULL:
         before[r.number] = load_i64(&r.written)
@@ -201,7 +200,7 @@ def read(dict before):
     """The same of who goes on looking."""
     cdef Ring* r = <Ring*>load_ptr(&rings)
     cdef long long first, most, lost, n
-    events = []
+    events = [(b"", load_i64(&events_lost) - before.get(-1, 0))]
     while r != NULL:
         first = before.get(r.number, 0)
         most = min(load_i64(&r.written) - first, EVENTS)

@@ -34,7 +34,7 @@ from dflow._runtime.splits cimport (
     splits_after_fork, work, work_once)
 from dflow._base.allocator cimport *
 from dflow._runtime.cancel cimport all_cancelled, any_cancelled, cancelled_poison, cancels, is_cancelled
-from dflow._runtime.events cimport note_natives, note_part, note_ran, watched
+from dflow._runtime.events cimport note_natives, note_part, note_ran, reserve_events, watched
 from dflow._runtime.tuning cimport GRAIN_NS, LEAST_BESIDE, LONG_NS, SHARE_NS, SHARES, SPLIT_NS
 
 cdef extern from "Python.h" nogil:
@@ -46,7 +46,7 @@ cdef extern from "<unistd.h>" nogil:
 cdef extern from *:
     """
     static __thread int tls_host;            /* inside a host task */
-    static __thread int tls_cut;             /* the task that this thread runs was cancelled, and not all of it has run */
+    static __thread int tls_cut;             /* what this thread runs was cancelled, and not all of it has run */
     """
     int tls_host
     int tls_cut
@@ -282,6 +282,7 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
         let_gil_go(me)
         random_delay(me, delay)
     if load_int(&watched):
+        reserve_events()
         start = now_ns()
     if lasting:
         begin_long(lane)

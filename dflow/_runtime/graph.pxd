@@ -146,6 +146,7 @@ cdef inline void note_need(Storage* s) noexcept:                     # GIL; some
 
 # ---- tasks: make, fill, submit. All need the GIL.
 cdef Task* task_new(Kernel* kernel, int nops, int ndim, int ncore, int nsteps, size_t constants, int flags) except NULL
+cdef void note_task(Task* t, unsigned int leader) noexcept   # before it is connected: it is submitted; leader: or 0
 cdef void discard(Task* t) noexcept                                  # one that is not submitted after all
 cdef void task_operand(Task* t, int i, Storage* s, intp offset, int flags) noexcept
 cdef char* task_constant(Task* t, int i, int itemsize, intp tail) noexcept

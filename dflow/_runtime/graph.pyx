@@ -9,7 +9,9 @@ from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
 from dflow._base.thread_state cimport holds
 from dflow._kernels.kernel cimport PRODUCT, core_cost
 from dflow._kernels.outer_loop cimport rows_cost
-from dflow._runtime.events cimport NOTED_BYTES, note_after, note_failed, note_freed, note_made, watched
+from dflow._runtime.events cimport (
+    FREED, MADE, NOTED_BYTES, PROMISED, note_after, note_failed, note_memory, note_submitted, reserve_events,
+    watched)
 from dflow._runtime.errors cimport dead_poisons, end_poisons, here, Poison, poison_unref
 from dflow._runtime.tuning cimport VECTOR_PRODUCT
 from dflow._base.allocator cimport *
@@ -60,8 +62,9 @@ cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
         s.data = <char*>s + header()
     storages_made += 1
     store_i64(&bytes_made, bytes_made + nbytes)
-    if nbytes >= NOTED_BYTES and load_int(&watched):
-        note_made(s, nbytes, here())
+    if nbytes >= NOTED_BYTES and not pending and load_int(&watched):
+        reserve_events()
+        note_memory(PROMISED, s, nbytes, here())
     return s
 
 cdef Storage* storage_foreign(char* data, size_t nbytes, PyObject* owner) noexcept:
@@ -115,6 +118,8 @@ cdef bint storage_allocate(Storage* s) noexcept nogil:
     unlock(&s.lock)
     if p != NULL:
         block_free(p, s.nbytes)
+    elif s.nbytes >= NOTED_BYTES and load_int(&watched):
+        note_memory(MADE, s, s.nbytes, NULL)
     return True
 
 cdef inline void storage_free_data(Storage* s) noexcept nogil:
@@ -134,8 +139,8 @@ cdef void storage_unref(Storage* s) noexcept:
         drain()                 # now: its owner may wait to be resized
         return
     store_i64(&bytes_ended, bytes_ended + s.nbytes)
-    if s.nbytes >= NOTED_BYTES and load_int(&watched):
-        note_freed(s, s.nbytes)
+    if s.nbytes >= NOTED_BYTES and s.data != NULL and load_int(&watched):
+        note_memory(FREED, s, s.nbytes, NULL)
     storage_free_data(s)
     if s.poison != NULL:
         poison_unref(s.poison)
@@ -168,8 +173,8 @@ cdef void storage_unref_nogil(Storage* s) noexcept nogil:
         end_foreign(s)
         return
     add_i64(&bytes_ended_nogil, s.nbytes)
-    if s.nbytes >= NOTED_BYTES and load_int(&watched):
-        note_freed(s, s.nbytes)
+    if s.nbytes >= NOTED_BYTES and s.data != NULL and load_int(&watched):
+        note_memory(FREED, s, s.nbytes, NULL)
     storage_free_data(s)
     if s.poison != NULL:
         poison_unref(s.poison)
@@ -271,6 +276,31 @@ cdef char* constant_of(Task* t, int i) noexcept nogil:
     if a.key & INDEX:
         return NULL
     return task_constants(t) + offset_of(a) if a.key & IN_TAIL else <char*>&a.next
+
+cdef Storage* first_written(Task* t) noexcept:
+    """A storage of its operands that has had no memory, nor is another task to write to; or NULL."""
+    cdef Access* a = accesses(t)
+    cdef int i
+    for i in range(t.kernel.nin, t.nops):
+        if a[i].storage != NULL and a[i].storage.data == NULL and load_ptr(&a[i].storage.writes) == NULL:
+            return a[i].storage
+    return NULL
+
+cdef long long bytes_written(Task* t) noexcept:
+    """That its outputs span, at most."""
+    cdef Access* a = accesses(t)
+    cdef Region* r
+    cdef long long n = 0
+    cdef int i
+    for i in range(t.nops):
+        if a[i].storage != NULL and a[i].key & WRITE:
+            r = region_of(a + i)
+            n += a[i].storage.nbytes if r == NULL else r.hi - r.lo
+    return n
+
+cdef void note_task(Task* t, unsigned int leader) noexcept:
+    note_submitted(t.order, leader, t.kernel, t.site, t.lane, first_written(t), bytes_written(t), bytes_live(),
+                   t.ndim, t.ncore, task_dims(t))
 
 # ---- regions ---------------------------------------------------------------------------------------------------------
 

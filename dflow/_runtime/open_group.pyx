@@ -5,10 +5,10 @@ from dflow._base.atomics cimport (
     DFLOW_DEBUG, add_int, hint_int, invariant, load_double, load_int, load_ptr, store_double, store_ptr)
 from dflow._base.thread_state cimport holds
 from dflow._base.locks cimport GROUP_LOCK, lock, unlock
-from dflow._runtime.events cimport note_member, watched
+from dflow._runtime.events cimport watched
 from dflow._runtime.fusion_rules cimport MAX_MEMBERS, MAX_OPERANDS, may_join, row_of, Waits, waits_of
 from dflow._runtime.fusion_space cimport Space, space_of
-from dflow._runtime.graph cimport ABROAD, Access, accesses, connect, cost_of, MEMBER, TRACKED
+from dflow._runtime.graph cimport ABROAD, Access, accesses, connect, cost_of, MEMBER, note_task, TRACKED
 from dflow._runtime.queues cimport Lane, lanes
 from dflow._runtime.tuning cimport CALL_NS, JOIN_NS, MAX_LOOSE, RIPE_NS, RIPE_PART
 
@@ -96,6 +96,8 @@ cdef void begin(Task* t) noexcept:
     opening.elements = space_of(t, &opening.space)
     opening.row = 0
     waits_of(t, &opening.waits)
+    if load_int(&watched):
+        note_task(t, 0)
     connect_all(t)
     opening.last = t
     store_ptr(&opening.leader, t)
@@ -106,7 +108,7 @@ cdef void append(Task* t) noexcept:
     t.group = opening.leader
     t.flags |= MEMBER
     if load_int(&watched):
-        note_member(t.order, opening.leader.order)
+        note_task(t, opening.leader.order)
     connect_all(t)
     if opening.last == opening.leader:
         store_ptr(&opening.leader.group, t)

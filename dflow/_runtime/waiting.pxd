@@ -42,7 +42,7 @@ cdef int settle(bint once=*) except -1                 # until nothing is pendin
 cdef bint make_room(size_t nbytes) except -1           # in the budget. False: they never will fit. In a host task: True
 # r NULL: all of it. Raises its poison. False: `once`, and other threads have submitted writes meanwhile.
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
-# The same until `deadline`, of now_ns(), and it raises no poison. False: it is late. r: of s, NULL: all; s NULL: FOR_ALL
+# To read, until `deadline`, of now_ns(); it raises no poison. False: it is late. r: of s, NULL: all; s NULL: FOR_ALL
 cdef long long deadline_of(object timeout) except -1        # in so many seconds; ValueError, TypeError
 cdef bint wait_until(Storage* s, Region* r, long long deadline) except -1
 cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil

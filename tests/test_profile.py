@@ -1,6 +1,8 @@
 """What a profile says: of operations, lines, waits, workers, memory; its page, its pictures; python -m dflow."""
 
+import contextlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -15,8 +17,6 @@ import dflow
 import dflow.numpy as np
 from dflow._profile import page, pictures
 from dflow._profile.summary import Summary
-
-pytestmark = pytest.mark.core
 
 N = 500
 
@@ -84,7 +84,7 @@ def test_host_tasks_and_failures_are_worth_a_word():
         with pytest.raises(np.linalg.LinAlgError):
             np.linalg.inv(np.zeros((300, 300))).wait_to_read()
     said = "\n".join(Summary(timeline.record).advice)
-    assert f"{__file__}:{here} runs as a Python function" in said and "inv at " in said and "failed 1 time." in said
+    assert f"{__file__}:{here} runs as a Python function" in said and "inv at " in said and "failed once." in said
 
 
 def test_memory_by_line_at_its_peak():
@@ -100,6 +100,17 @@ def test_memory_by_line_at_its_peak():
     assert 8_080_000 <= most < 8_200_000 and 0 < when < timeline.record.seconds
     assert lines[f"{__file__}:{where}"] == 8_000_000 and lines[f"{__file__}:{where - 1}"] == 80_000
     assert f"{__file__}:{where + 3}" not in lines and small.size + other.size == 510_000
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="this system does not tell names of threads")
+def test_workers_have_names():
+    with configured(workers=2, pools=[1], limit=0):
+        np.sort(np.ones(N).to_device(dflow.cpu(1))).wait_to_read()
+        names = []
+        for task in os.listdir("/proc/self/task"):
+            with contextlib.suppress(OSError), open(f"/proc/self/task/{task}/comm") as file:
+                names.append(file.read().strip())
+    assert {"dflow cpu0.1", "dflow cpu0.2", "dflow cpu1.1", "dflow to cpu1"} <= set(names)
 
 
 def test_nothing_is_a_record_too():

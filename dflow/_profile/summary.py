@@ -44,6 +44,10 @@ def line(site):
     return "?" if site is None else f"{site[0]}:{site[1]}"
 
 
+def times(count):
+    return "once" if count == 1 else f"{count:,} times"
+
+
 class Summary:
     """Of a record. Times are seconds."""
 
@@ -181,7 +185,7 @@ class Summary:
                             "value only, or keep them and read them at the end.")
         hosts = [task for task in self.record.tasks.values() if task.name == "host task"]
         for place, count in Counter(line(task.site) for task in hosts).most_common(3):
-            said.append(f"{place} runs as a Python function on a worker, {count:,} times: it needs the GIL there.")
+            said.append(f"{place} runs as a Python function on a worker, {times(count)}: it needs the GIL there.")
         for row in self.lines[:20]:
             if row.count > 1000 and row.seconds / row.count < SMALL and row.seconds > MUCH * self.work:
                 said.append(f"{row.name} submits {row.count:,} tasks of {1e6 * row.seconds / row.count:.1f} us: larger "
@@ -195,7 +199,7 @@ class Summary:
         failed = Counter(f"{record_name} at {line(site)}" for record_name, site in (
             (self.record.kernel(run["kernel"])[0], self._site(int(run["task"])))
             for run in self.record.ran if run["natives"] == FAILED))
-        said += [f"{what} failed {count} time{'s' if count > 1 else ''}." for what, count in failed.most_common(5)]
+        said += [f"{what} failed {times(count)}." for what, count in failed.most_common(5)]
         if self.record.lost:
             said.append(f"{self.record.lost:,} events are lost: each thread keeps the last 262,144.")
         return said

@@ -34,8 +34,8 @@ def run_profiled(options):
     from dflow._profile import page, summary
 
     name = options.o or Path(options.program.rpartition(".")[2] if options.m else options.program).stem
-    before = sys.argv, sys.path[0]
-    sys.argv = [options.program, *options.arguments]
+    before = sys.argv[:], sys.path[0]
+    sys.argv[:] = [options.program, *options.arguments]
     if not options.m:
         if not os.path.isfile(options.program):
             print(f"python -m dflow profile: there is no file {options.program!r}", file=sys.stderr)
@@ -52,7 +52,7 @@ def run_profiled(options):
             except SystemExit as error:
                 ended = error
     finally:
-        sys.argv, sys.path[0] = before
+        sys.argv[:], sys.path[0] = before
         if timeline.record is not None:
             title = " ".join([options.program, *options.arguments])
             Path(f"{name}.html").write_text(page.page(timeline.record, title), encoding="utf-8")

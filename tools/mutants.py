@@ -83,8 +83,7 @@ MUTANTS = (
            "and load_int(&kept.st.refs) == 1 and not captures", "and not captures",
            "a gradient takes the place of an array of which a program holds a view", ("tests/test_gradients.py",)),
     Mutant("fence-clears", "dflow/_runtime/graph.pyx",
-           "    if t.kernel.flags & FENCE:\n        return\n    for i in range(t.nops):",
-           "    for i in range(t.nops):",
+           "    if t.kernel.flags & FENCE:\n        return\n    if p != NULL and", "    if p != NULL and",
            "errors of parts are forgotten once so many parts are written that a fence follows", (ERRORS,)),
     Mutant("first-output", "dflow/_runtime/graph.pyx",
            "            continue\n        set_poison(s, p)\n",
@@ -153,7 +152,7 @@ MUTANTS = (
            "joinable(s) and (me.lane == lane if me.lane != NULL else core_free(lane))", "joinable(s)",
            "a device's worker runs pieces of another device's kernel", (LANES,)),
     Mutant("pieces-without-a-worker", "dflow/_runtime/executor.pyx",
-           "note(s.name, 1, lane.number, me.index, start)", "note(s.name, 1, lane.number, 0, start)",
+           "note_part(s.task, lane.number, me.index, start)", "note_part(s.task, lane.number, 0, start)",
            "in the timeline a helper's pieces are those of a thread that waits", (LANES,)),
     # ---- waking
     Mutant("push-without-fence", "dflow/_runtime/parking.pyx",

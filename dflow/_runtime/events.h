@@ -28,7 +28,10 @@ static __thread Ring *tls_ring;
 static pthread_key_t ring_key;      /* its destructor gives the ring of a thread back */
 static pthread_once_t ring_once = PTHREAD_ONCE_INIT;
 
-static void ring_give(void *ring) { store_int(&((Ring *)ring)->used, 0); }
+static void ring_give(void *ring) {
+    tls_ring = NULL;
+    store_int(&((Ring *)ring)->used, 0);
+}
 static void ring_make_key(void) { pthread_key_create(&ring_key, ring_give); }
 
 /* This thread's, or NULL where there is no memory. */

@@ -371,15 +371,17 @@ cdef long long interrupted = 0      # GIL; when Ctrl-C ended a wait
 cdef int look_at_signals() except -1:
     """Ctrl-C ends a wait; the second within a second cancels what is pending, and says so."""
     global interrupted
-    cdef bint again
+    cdef long long now, n
     try:
         PyErr_CheckSignals()
     except KeyboardInterrupt:
-        again = now_ns() - interrupted < TWICE_NS
-        interrupted = now_ns()
-        if again:
-            print(f"dflow: interrupted twice within a second: {cancel_everything()} pending tasks are cancelled",
-                  file=sys.stderr, flush=True)
+        now = now_ns()
+        if now - interrupted < TWICE_NS:
+            n = cancel_everything()
+            if sys.stderr is not None:
+                print(f"dflow: interrupted twice within a second: {n} pending tasks are cancelled", file=sys.stderr,
+                      flush=True)
+        interrupted = now
         raise
     return 0
 

@@ -7,7 +7,8 @@ that runs in pieces, of a task from before, begins no further one (Split.cut).
 
 Invariants:
     C1  flags of a task change after its submission only while runners are held, and it is no runner's;
-    C2  no member of an open group is cancelled: the group is closed first. So of a group all are from before, or none.
+    C2  of a group that runs in one go no member is cancelled as it begins: else each runs on its own. All have been
+        submitted by then, so a kernel that is cut short is that of cancelled tasks alone.
 """
 
 from dflow._base.atomics cimport glance_int, load_int

@@ -13,7 +13,7 @@ from dflow._runtime.survey cimport end_survey, look, make_room, node_of, Pair, R
 
 cdef long long cancel_everything() noexcept:
     cdef long long n
-    start_group()                       # C2
+    start_group()                       # what is submitted from now on shall not run member by member
     hold_runners()                      # C1
     n = pending()
     if n:
@@ -25,7 +25,7 @@ cdef long long cancel_everything() noexcept:
 cdef long cancel_needed(Storage* s, Region* r) except -1:
     cdef Survey v
     cdef long n
-    start_group()                       # C2
+    start_group()                       # what is submitted from now on shall not run member by member
     try:
         if not make_room(&v):
             raise MemoryError("no memory to look at what is pending")

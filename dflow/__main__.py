@@ -40,7 +40,8 @@ def run_profiled(options):
         if not os.path.isfile(options.program):
             print(f"python -m dflow profile: there is no file {options.program!r}", file=sys.stderr)
             return 2
-        sys.path[0] = os.path.dirname(os.path.abspath(options.program))
+        if not sys.flags.safe_path:         # then it is no folder of the program's
+            sys.path[0] = os.path.dirname(os.path.abspath(options.program))
     ended = None
     try:
         with dflow.profile(f"{name}.json", options.functions) as timeline:

@@ -53,12 +53,14 @@ def test_what_is_noted_of_a_program():
     a = np.array(numpy.linspace(1, 2, N).reshape(500, 400))
     m = np.array(numpy.eye(400))
     a.wait_to_read()
-    with configured(workers=2, limit=0), dflow.engine.timeline() as timeline:
-        product = a @ m
+    with configured(workers=2, limit=0), dflow.engine.timeline() as timeline, Gate() as gate:
+        held = gate.hold(a)             # nobody takes a group before it is complete
+        product = held @ m
         where = line() - 1
         chain = (product * 2 + 1) / 3
         total = chain.sum(axis=0)
         half = total.astype("f4")
+        gate.open()
         value = half[3].item()
         waits = line() - 1
     record = timeline.record
@@ -67,7 +69,8 @@ def test_what_is_noted_of_a_program():
     (product,) = named(record, "matmul")
     assert (product.shape, product.types, product.bytes) == ((500, 400, 400), "dd->d", 8 * N)
     assert product.site == (__file__, where, "test_what_is_noted_of_a_program")
-    assert product.predecessors == [] and product.lane == "cpu(0)" and not product.failed
+    (task,) = named(record, "host task")
+    assert product.predecessors == [task.number] and product.lane == "cpu(0)" and not product.failed
     (times,), (plus,), (over,) = named(record, "multiply"), named(record, "add"), named(record, "divide")
     assert times.leader == plus.leader == over.leader and product.number in times.predecessors
     assert (times.shape, times.types) == ((500, 400), "dd->d") and times.site[1] == where + 2
@@ -83,7 +86,8 @@ def test_groups_by_machine_code_and_failures_are_told():
     x = np.array(numpy.linspace(0, 1, N))
     with configured(workers=1), dflow.engine.timeline() as timeline:
         for _ in range(3):
-            y = x * 2 + 1
+            with Gate() as gate:
+                y = gate.hold(x) * 2 + 1
             y.wait_to_read()
         with pytest.raises(np.linalg.LinAlgError):
             np.linalg.inv(np.zeros((300, 300))).wait_to_read()

@@ -161,7 +161,7 @@ def test_readers_stop_nobody_and_see_whole_events():
     def look():
         looks = events.watch()
         try:
-            for _ in range(40):
+            for _ in range(12):
                 for data, _ in events.read(looks[0]):
                     table = numpy.frombuffer(data, _record.EVENT)
                     assert ((table["what"] >= 1) & (table["what"] <= 9)).all()

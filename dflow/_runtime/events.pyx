@@ -60,9 +60,11 @@ cdef inline double elements_of(int ndim, intp* shape) noexcept nogil:
 
 cdef void shape_next(int ndim, intp* shape) noexcept:
     global next_ndim, next_elements
+    cdef int i
     next_ndim = ndim
     next_elements = elements_of(ndim, shape)
-    memcpy(next_dims, shape, min(ndim, EVENT_DIMS) * sizeof(intp))
+    for i in range(min(ndim, EVENT_DIMS)):      # none: shape may be NULL
+        next_dims[i] = shape[i]
 
 cdef void note_submitted(unsigned int task, unsigned int leader, Kernel* k, Site* site, int lane, void* storage,
                          long long nbytes, long long live, int ndim, int ncore, intp* dims) noexcept:

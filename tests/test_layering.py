@@ -68,7 +68,7 @@ LAYERS = [
     ["_runtime.graph"],
     ["_runtime.events"],
     ["_runtime.errors", "_runtime.region", "_runtime.tuning"],
-    ["_kernels.sorting", "_kernels.wrapped"],
+    ["_kernels.bins", "_kernels.sorting", "_kernels.wrapped"],
     ["_kernels.casts"],
     ["_kernels.registry"],
     ["_kernels.matmul", "_kernels.trig"],

@@ -1,12 +1,16 @@
 """Counting in bins."""
 
+from functools import wraps
+
 import numpy
 
 from dflow._array.core import array as as_array
 from dflow._array.core import is_array
 from dflow._functions import counting
-from dflow._functions.numpy_inline import SMALL
+from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.placement import follow
+from dflow._kernels.bins import count_in_bins
+from dflow._tracing.tape import note_lost
 from dflow.ops.fallback import any_of_ours, call, plain, seen, stand_in, tasks, window_of
 from dflow.ops.table import op
 
@@ -36,13 +40,39 @@ def _weighed(function, a, bins, span, weights, **options):
                           **options))
 
 
+FEW = 1000                  # elements that NumPy counts as quickly
+EXACT = 1 << 53             # integers up to it are numbers of float64
+
+
+@wraps(numpy.histogram)
+def _histogram(a, bins=10, range=None, density=None, weights=None):
+    """numpy.histogram(), that counts real numbers in bins of one width in one pass."""
+    if (type(bins) is not int or a.size < FEW or a.dtype.kind not in "iuf" or a.dtype.itemsize not in (1, 2, 4, 8)
+            or a.dtype.char == "e" or weights is not None and weights.shape != a.shape
+            or weights is not None and not numpy.can_cast(weights.dtype, numpy.double)):
+        return numpy.histogram(a, bins, range, density, weights)
+    a, weights = a.reshape(-1), None if weights is None else weights.reshape(-1)
+    edges = numpy.histogram_bin_edges(a, bins, range, weights)
+    integers = a.dtype.kind != "f" and a.dtype.itemsize == 8
+    exact = not integers or -EXACT <= edges[0] <= edges[-1] <= EXACT
+    counts = count_in_bins(a, edges, weights) if exact else None
+    if counts is None:
+        return numpy.histogram(a, bins, range, density, weights)
+    if density:
+        counts = counts / numpy.diff(edges).astype(float) / counts.sum()
+    return counts, edges
+
+
 @op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", "v, 2, weights=v[:2]", "v, np.sort(v)", "v, v",
     "v, 3, density=True", "i", "b", "f, 3", "n", "v, 'auto'", "v, 3, (v.min(), v.max())", "v, [[1]]", "v, 0", "v, 2.5",
-    "v, 3, (2, 1)", "v, 2, weights=c[0]", "v, 2, weights=j", "v, j", "e", "s", "v, s", "h, 2", kind="host",
-    small=4 * SMALL)
+    "v, 3, (2, 1)", "v, 2, weights=c[0]", "v, 2, weights=j", "v, j", "e", "s", "v, s", "h, 2", kind="host", small=FEW)
 def histogram(a, bins=10, range=None, density=None, weights=None):
     """Counts in bins, and the edges of the bins. Waits where data decide how many there are: with a rule's name."""
-    return _weighed(numpy.histogram, a, bins, range, weights, density=density)
+    if is_array(a) and FEW <= a.size <= 4 * SMALL and type(bins) is int and a.dtype.kind in "iuf":
+        result = at_once(_histogram, (a, bins, range, density, weights), small=8 * SMALL)
+        if result is not LATER:
+            return follow([a, weights], note_lost(numpy.histogram, [a, weights], result), numpy.histogram)
+    return _weighed(_histogram, a, bins, range, weights, density=density)
 
 
 @op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", "v, 'auto'", "v, [1, 0]", "i, 3", "v, 0",

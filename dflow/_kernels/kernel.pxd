@@ -7,6 +7,10 @@ ctypedef Py_ssize_t intp
 ctypedef void (*loop_t)(char** args, intp* dims, intp* steps, void* data) noexcept nogil
 ctypedef void (*piece_t)(char** args, intp* dims, intp* steps, void* data, intp start, intp stop) noexcept nogil
 
+# A loop over rows of two dimensions, out = a op b; it moves the three pointers past them. Steps are of numbers side by
+# side, but of one input 0.
+ctypedef void (*rows_t)(char** row, const intp* leaps, intp rows, intp n, const intp* steps) noexcept nogil
+
 cdef enum:
     MAXDIMS = 64            # axes that an array may have, as NumPy's
 
@@ -64,6 +68,7 @@ cdef struct Kernel:         # immortal
     float cost              # nanoseconds for one innermost element, roughly
     intp (*pieces)(intp* dims) noexcept nogil   # into how many parts the loop may be cut; NULL: see ROWS
     piece_t piece           # runs some of them
+    rows_t rows             # for rows of few numbers, which are not worth a call of the loop each; NULL: it has none
 
 cdef inline intp item_bytes(Kernel* k) noexcept nogil:
     invariant(k.tag == DATA_BYTES, b"the data of a kernel is a number of bytes")

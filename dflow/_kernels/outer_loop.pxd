@@ -8,6 +8,7 @@ cdef intp NARROW                # elements; shorter rows are run down their colu
 
 cdef enum:
     ROW_NS = 8                  # that a loop takes besides its elements
+    SHORT = 64                  # elements of a row that Kernel.rows is for
 
 cdef inline bint down_columns(Kernel* k, int ndim, intp* dims) noexcept nogil:
     """Whether the loop goes along the last axis but one: where that makes it longer."""
@@ -23,11 +24,19 @@ cdef inline double rows_cost(Kernel* k, int ndim, intp* dims) noexcept nogil:
         rows *= dims[i]
     return rows * dims[ndim - 1 if down_columns(k, ndim, dims) else ndim - 2]
 
+cdef inline bint short_rows(Kernel* k, intp rows, intp* dims, intp* steps) noexcept nogil:
+    return (k.rows != NULL and dims[0] <= SHORT and rows > 1 and steps[2] == k.width
+            and (steps[0] == k.width and (steps[1] == k.width or steps[1] == 0)
+                 or steps[0] == 0 and steps[1] == k.width))
+
 cdef inline void run_rows(Kernel* k, char** row, intp* leaps, int nops, intp rows, intp* dims, intp* steps,
                           char** room) noexcept nogil:
     """The loop over one row after the other, each of which begins `leaps` after the last; `row` is moved past them.
     room: for nops pointers, as a loop may move those it is given."""
     cdef int i
+    if short_rows(k, rows, dims, steps):
+        k.rows(row, leaps, rows, dims[0], steps)
+        return
     while rows > 0:
         if nops <= 3:                       # so few are not worth the compiler's vectors
             room[0] = row[0]

@@ -7,6 +7,9 @@ from dflow._base.allocator cimport memory_free, memory_new
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
+cdef extern from "_kernels/c/rows.h" nogil:
+    void add_down(void* to, const char* source, intp leap, intp rows, intp n, int wide)
+
 cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:
     cdef intp i
     if step == size:
@@ -168,6 +171,7 @@ cdef inline void cast_block(Fold* w, char* to, intp to_step, char* p, intp step,
 
 cdef enum:
     LEAST_ROWS = 16         # of a band; and from which outputs are brought together
+    FEW = 128               # outputs whose rows are added up column by column: longer ones are vectors of NumPy's loop
 
 cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps,
                       bint fresh) noexcept nogil:
@@ -179,14 +183,17 @@ cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp s
     cdef char* args[3]
     cdef intp inner[3]
     cdef char* result = out
-    cdef intp result_step = out_step
+    cdef intp result_step = out_step, rows = 0, leap = 0
     cdef bint apart = n <= fold_block(w) and dims[w.naxes - 1] >= LEAST_ROWS
-    cdef int d
+    cdef int d, naxes = w.naxes
     if apart:
         out = room
         out_step = w.itemsize
         if not fresh or w.cast == NULL:
             move_items(out, out_step, result, result_step, n, w.itemsize)
+    if w.total != NULL and w.cast == NULL and out_step == step == w.itemsize and n <= FEW:
+        naxes -= 1
+        rows, leap = dims[naxes], steps[naxes]
     inner[0] = inner[2] = out_step
     inner[1] = step if w.cast == NULL else w.itemsize
     for d in range(w.naxes):
@@ -194,12 +201,14 @@ cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp s
     while True:
         if w.cast != NULL:
             cast_block(w, out if fresh else block, out_step if fresh else w.itemsize, p, step, n)
-        if not fresh:                   # the first row is in `out` already
+        if naxes < w.naxes:             # of additions all rows of an axis at once, column by column
+            add_down(out, p + fresh * leap, leap, rows - fresh, n, w.itemsize == 8)
+        elif not fresh:                 # the first row is in `out` already
             args[0] = args[2] = out
             args[1] = p if w.cast == NULL else block
             w.loop(args, &n, inner, w.data)
         fresh = False
-        if not advance(&p, counter, dims, steps, w.naxes):
+        if not advance(&p, counter, dims, steps, naxes):
             break
     if apart:
         move_items(result, result_step, out, out_step, n, w.itemsize)

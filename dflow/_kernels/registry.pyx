@@ -5,12 +5,12 @@ cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromString
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport DATA_OPAQUE, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS, VALUES_FAIL
+from dflow._kernels.kernel cimport DATA_OPAQUE, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS, rows_t, VALUES_FAIL
 from dflow._base.threads cimport sleep_ns
 from dflow._kernels.dtypes cimport (
     BOOL, CDOUBLE, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)
 from dflow._kernels.matmul cimport guard_blas, use_tiles
-from dflow._kernels.native cimport note_operation
+from dflow._kernels.native cimport ADD, DIVIDE, note_operation
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.trig cimport use_sincos
 
@@ -18,6 +18,9 @@ cnp.import_array()
 cnp.import_umath()
 
 from numpy._core._exceptions import _UFuncInputCastingError
+
+cdef extern from "_kernels/c/rows.h" nogil:
+    rows_t row_loops[4][2]              # of addition, subtraction, multiplication, division; of float32, float64
 
 cdef extern from "numpy/ufuncobject.h":
     ctypedef struct UfuncObject "PyUFuncObject":        # fields, not the attributes that NumPy's .pxd may make of them
@@ -199,6 +202,8 @@ cdef int choose_loop(Kernel* k, object ufunc, tuple codes) except -1:
     if ufunc in UNFOLDED and (codes[0] == FLOAT or codes[0] == DOUBLE):
         k.data = wrap(k, 1)
         k.loop = one_by_one_loop
+    if ADD <= k.operation <= DIVIDE and (codes[0] == FLOAT or codes[0] == DOUBLE):
+        k.rows = row_loops[k.operation - <int>ADD][codes[0] == DOUBLE]
     return 0
 
 cdef Kernel* failing_kernel(Kernel* k, bytes failure) except NULL:

@@ -253,6 +253,23 @@ def test_shapes_from_the_first_input():
         net(np.ones((3, 4)))
 
 
+def test_an_error_of_a_block_names_it_and_its_shapes():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(3), nn.HybridSequential(), nn.Dropout(0.5))
+    net[1].add(nn.Dense(4, in_units=9, prefix="mine_"))
+    net.initialize()
+    for hybrid in (False, True):
+        net.hybridize(hybrid)
+        for _ in range(2):                              # the first input gives the first layer its shape
+            with pytest.raises(ValueError, match=r"^weight must have the shape \(4, 3\), not") as caught:
+                net(np.ones((2, 5)))
+            assert caught.value.__notes__ == [
+                "in mine, Dense(9 -> 4, linear): input (2, 3), weight (4, 9), bias (4,)"]
+    with pytest.raises(ValueError) as caught:
+        gluon.loss.L2Loss(prefix="far_")(np.ones((2, 3)), np.ones((2, 4)))
+    assert caught.value.__notes__[0].endswith(": input (2, 3) and (2, 4)")
+
+
 def test_attributes_of_parameters():
     p = gluon.Parameter("w", shape=(2, 0))
     with pytest.raises(ValueError, match=r"w cannot be initialized: its shape \(2, -1\) is not known"):

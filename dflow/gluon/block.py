@@ -52,6 +52,16 @@ class _Handle:
         self.detach()
 
 
+def _tell_where(error, block, args):
+    """A note to an error that has none: the block in which it is raised, its parameters' shapes and its inputs'."""
+    if getattr(error, "__notes__", None):
+        return                              # from a block inside, or from the engine
+    inputs = " and ".join(str(x.shape) for x in arrays_in(args))
+    shapes = [f"input {inputs or 'no array'}"] + [f"{name} {p.shape}" for name, p in block.params.items()]
+    text = repr(block)
+    error.add_note(f"in {block.name}, {text if chr(10) not in text else type(block).__name__}: {', '.join(shapes)}")
+
+
 def _blocks_in(x):
     if isinstance(x, (list, tuple, dict)):
         return [block for item in (x.values() if isinstance(x, dict) else x) for block in _blocks_in(item)]
@@ -291,11 +301,15 @@ class Block:
 
     def _run(self, *args, **kwargs):
         try:
-            return self.forward(*args, **kwargs)
-        except DeferredInitializationError:
-            if not self._complete(*args, **kwargs):
-                raise
-            return self.forward(*args, **kwargs)
+            try:
+                return self.forward(*args, **kwargs)
+            except DeferredInitializationError:
+                if not self._complete(*args, **kwargs):
+                    raise
+                return self.forward(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            _tell_where(error, self, args)
+            raise
 
     def _complete(self, *args, **kwargs):
         """Make the parameters that waited for the first input; False if there are none."""

@@ -20,6 +20,7 @@ def main(arguments=None):
                     "what held its memory. A summary of that goes to standard error.")
     profile.add_argument("-o", metavar="NAME", help="of the two files, without its end; the program's name")
     profile.add_argument("--functions", action="store_true", help="Python's functions in the trace, too: slower")
+    profile.add_argument("--stacks", action="store_true", help="who called the lines that submitted, too: slower")
     profile.add_argument("-m", action="store_true", help="PROGRAM is the name of a module")
     profile.add_argument("program", metavar="PROGRAM")
     profile.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER)
@@ -44,7 +45,7 @@ def run_profiled(options):
             sys.path[0] = os.path.dirname(os.path.abspath(options.program))
     ended = None
     try:
-        with dflow.profile(f"{name}.json", options.functions) as timeline:
+        with dflow.profile(f"{name}.json", options.functions, options.stacks) as timeline:
             try:
                 if options.m:
                     runpy.run_module(options.program, run_name="__main__", alter_sys=True)

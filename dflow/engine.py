@@ -1,7 +1,8 @@
 """The engine's controls.
 
 The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this process may use), DFLOW_ENGINE=naive,
-DFLOW_NATIVE=0 (no loops of machine code).
+DFLOW_NATIVE=0 (no loops of machine code), DFLOW_STACKS=1 (see stacks()), DFLOW_EXIT_ON_ERROR=1 (an error that nobody
+has read, which is reported, makes the exit code 1).
 """
 
 import atexit
@@ -21,11 +22,11 @@ from dflow._functions import constructors, host_task, placement
 from dflow._kernels import blas_library
 from dflow._kernels import native as _native
 from dflow._profile.timeline import Event, Timeline
-from dflow._runtime import fork, queues
+from dflow._runtime import errors, fork, queues
 
 __all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "config", "explain", "inline_limit", "memory_stats",
            "naive", "native", "num_workers", "priority", "profile", "set_bulk_size", "set_memory_budget",
-           "set_num_workers", "sleep", "statistics", "timeline"]
+           "set_num_workers", "sleep", "stacks", "statistics", "timeline"]
 
 
 def _cores():
@@ -121,31 +122,43 @@ def priority(level):
         queues.priority(before)
 
 
-def timeline():
+def timeline(stacks=False):
     """A list of an Event for each task that runs within: there at its end, when nothing is pending.
 
     Several may be noted at a time, by one thread or by many: each has all that runs within it, whoever submitted it.
     What runs at once where it is called is no task. A kernel that is split has an event for each thread in it. Of each
     thread the last 262,144 things that it noted are kept: its submissions, what they wait for, what it ran.
 
+    stacks: see stacks(); within, and in the trace.
+
     with dflow.engine.timeline() as events:
         ...
     events.save("run.json")         # a trace for https://ui.perfetto.dev
     """
-    return Timeline()
+    return Timeline(stacks=stacks)
 
 
-def profile(file=None, functions=False):
+def profile(file=None, functions=False, stacks=False):
     """timeline(), which writes its trace to `file` at the end: a path, or an open text file.
 
     functions: the trace has Python's functions, too, on the rows of the threads that called them: those of all threads
     from Python 3.12 on, before that of this one and of those that begin within. What calls many small ones becomes
     several times slower. ValueError: another profiler is on.
+    stacks: see stacks(); within, and in the trace.
 
     with dflow.profile("run.json"):
         ...                         # then open run.json in https://ui.perfetto.dev
     """
-    return Timeline(file, functions)
+    return Timeline(file, functions, stacks)
+
+
+def stacks(on=None):
+    """Whether an operation notes, besides the line that submitted it, the lines that called that one, up to 64 outside
+    dflow; `on`: from now on. What it was. DFLOW_STACKS=1 in the environment: from the first one on.
+
+    An error's note then has them all, as have traces. An operation takes some microseconds more to submit.
+    """
+    return errors.stacks(on)
 
 
 def explain(x=None):
@@ -211,7 +224,27 @@ naive(_mode == "naive")
 set_num_workers(_number_of_workers())
 set_memory_budget(_memory() // 5 * 4)
 
-atexit.register(_engine.shutdown)
+
+
+def _switch(name):
+    """A variable of the environment that is 1, or 0, or unset."""
+    text = os.environ.get(name, "")
+    if text not in ("", "0", "1"):
+        raise ValueError(f"{name} must be unset, 0 or 1, not {text!r}")
+    return text == "1"
+
+
+stacks(_switch("DFLOW_STACKS"))
+_fails = _switch("DFLOW_EXIT_ON_ERROR")
+
+
+def _shut_down():
+    _engine.shutdown()
+    if _fails:
+        errors.fail_at_exit()
+
+
+atexit.register(_shut_down)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=fork.before_fork, after_in_parent=fork.after_fork_in_parent,
                         after_in_child=fork.after_fork_in_child)

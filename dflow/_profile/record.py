@@ -114,8 +114,17 @@ class Record:
         return _sites[address]
 
 
+    def callers(self, address):
+        """The same of each line that called it, from the innermost on: none where stacks were not asked for."""
+        address = int(address)
+        if address not in _callers:
+            _callers[address] = events.callers_of(address)
+        return _callers[address]
+
+
 _kernels = {}           # kernels and sites live for ever
 _sites = {}
+_callers = {}
 
 
 class Task:
@@ -141,6 +150,10 @@ class Task:
     @property
     def site(self):
         return self._record.site(self._event["site"])
+
+    @property
+    def callers(self):
+        return self._record.callers(self._event["site"])
 
     @property
     def lane(self):

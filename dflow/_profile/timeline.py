@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from dflow import _engine
 from dflow._profile import record as _record
-from dflow._runtime import events
+from dflow._runtime import errors, events
 from dflow._runtime.queues import lane_name
 
 
@@ -24,10 +24,11 @@ class Timeline(list):
     record: all that was noted, or None before the end.
     """
 
-    def __init__(self, file=None, functions=False):
+    def __init__(self, file=None, functions=False, stacks=False):
         super().__init__()
         self.record = None
         self._file = file
+        self._stacks = stacks
         self._functions = None
         if functions:
             from dflow._profile.functions import Functions
@@ -37,6 +38,7 @@ class Timeline(list):
     def __enter__(self):
         _engine.waitall()
         self._before, self._since = events.watch()
+        self._had_stacks = errors.stacks(self._stacks or None)
         if self._functions is not None:
             self._functions.__enter__()
         return self
@@ -46,6 +48,7 @@ class Timeline(list):
             if kind is None:
                 _engine.waitall()
         finally:
+            errors.stacks(self._had_stacks)
             if self._functions is not None:
                 self._functions.__exit__()
             until = events.now()

@@ -81,6 +81,10 @@ def place(site):
     return None if site is None else f"{site[0]}:{site[1]} in {site[2]}"
 
 
+def stack(callers):
+    return {"called from": [place(site) for site in callers]} if callers else {}
+
+
 def text(record, task):
     """A task in a word or two: its name and its shape."""
     return f"{task.name} {'x'.join(map(str, task.shape))}".rstrip()
@@ -92,7 +96,7 @@ def ran(record, run, tasks, pid):
     about = {"task": int(run["task"])}
     if task is not None:
         about |= {"line": place(task.site), "shape": list(task.shape), "types": task.types, "bytes": task.bytes,
-                  "submitted": task.submitted / 1e3, "ready": task.ready / 1e3}
+                  "submitted": task.submitted / 1e3, "ready": task.ready / 1e3} | stack(task.callers)
     if run["what"] == RAN:
         others = [tasks[m] for m in record.members.get(int(run["task"]), ()) if m in tasks]
         if others:
@@ -114,7 +118,8 @@ def waited(record, wait, tasks, pid):
     name = "waits" if site is None else f"waits, line {site[1]}"
     return {"ph": "X", "name": name, "cat": "wait", "ts": wait["start"] / 1e3,
             "dur": (wait["stop"] - wait["start"]) / 1e3, "pid": pid, "tid": thread_row(wait["thread"]),
-            "args": {"line": place(site), "for": None if task is None else text(record, task)}}
+            "args": {"line": place(site), "for": None if task is None else text(record, task)}
+            | stack(record.callers(wait["site"]))}
 
 
 def arrows(record, pid):

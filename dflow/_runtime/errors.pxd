@@ -13,6 +13,7 @@ cdef extern from "_runtime/site.h":
         int line
         int internal
         long waits
+        Site* caller
 
 cdef struct Poison:         # an error, shared by the storages it reached
     int refs                # atomic

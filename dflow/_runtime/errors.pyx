@@ -9,7 +9,14 @@ from dflow._base.atomics cimport add_int, cas_ptr, DFLOW_DEBUG, load_ptr, swap_p
 from dflow._base.thread_state cimport must_hold_none
 from dflow._base.threads cimport this_thread_raised
 
+cdef extern from "stdio.h" nogil:
+    int fflush(void*)
+
+cdef extern from "unistd.h" nogil:
+    void _exit(int)
+
 cdef extern from "Python.h" nogil:
+    int Py_AtExit(void (*func)() noexcept)
     int Py_AddPendingCall(int (*func)(void*) noexcept, void* arg)
     void PyErr_Fetch(PyObject**, PyObject**, PyObject**)
     void PyErr_NormalizeException(PyObject**, PyObject**, PyObject**)
@@ -18,6 +25,7 @@ cdef extern from "Python.h" nogil:
 cdef extern from "_runtime/site.h":
     void site_set_package(object directory)
     Site* site_here()
+    int site_set_stacks(int on)
     bint site_in_try()
     bint site_in_record()
     Py_ssize_t site_count()
@@ -30,7 +38,34 @@ cdef Site* here() noexcept:
     return site_here()
 
 cdef str describe(Site* site):
-    return f"{<object>site.file}:{site.line} in {<object>site.name}"
+    cell = cell_of(<object>site.file)
+    if cell is None:
+        return f"{<object>site.file}:{site.line} in {<object>site.name}"
+    where = f"{cell}, line {site.line}"
+    return where if <object>site.name == "<module>" else f"{where} in {<object>site.name}"
+
+def cell_of(file):
+    """What a notebook, or IPython, calls the code that it keeps under this name: "Cell In[4]"; None: no cell."""
+    shell = sys.modules.get("IPython.core.getipython")
+    try:
+        shell = None if shell is None else shell.get_ipython()
+        return None if shell is None else " ".join(shell.compile.format_code_name(file))
+    except Exception:               # None: it is not from there
+        return None
+
+cdef list stack_of(Site* site):
+    """A line as describe() has it for each caller, from the innermost on."""
+    lines = []
+    while site.caller != NULL:
+        site = site.caller
+        lines.append(describe(site))
+    return lines
+
+def stacks(on=None):
+    """Whether a site has its callers, too; `on`: from now on. What it was."""
+    was = site_set_stacks(0)
+    site_set_stacks(was if on is None else bool(on))
+    return bool(was)
 
 cpdef bint in_try() noexcept:
     """Whether the user's program is where it would catch an error: an operation that may fail is waited for there."""
@@ -86,7 +121,8 @@ cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
         return &no_memory
     if site != NULL:
         try:
-            error.add_note(f"submitted at {describe(site)}: {name.decode()}")
+            error.add_note("\n    called at ".join(
+                [f"submitted at {describe(site)}: {name.decode()}", *stack_of(site)]))
             if error.__traceback__ is not None:
                 import traceback        # imported late: it is slow to load
                 error.add_note("in the task:\n" + "".join(traceback.format_tb(error.__traceback__)).rstrip())
@@ -197,9 +233,22 @@ cdef list unseen_errors():
         errors.append(<object>no_memory.error)
     return [duplicate(error) for error in errors]
 
+cdef long reported = 0              # GIL: how many
+
+def fail_at_exit():
+    """If there were errors that nobody has read, the process ends with code 1 when Python has done all else."""
+    if reported and Py_AtExit(end_badly):
+        end_badly()                 # no room: now
+
+cdef void end_badly() noexcept nogil:
+    fflush(NULL)
+    _exit(1)
+
 cdef void report_unseen(object error) noexcept:
     """Through sys.unraisablehook, as Python reports what cannot be caught; its default does not print notes."""
-    text = "dflow: an operation failed and nobody read its result"
+    global reported
+    text = "dflow: an operation failed and nobody read its result (DFLOW_ENGINE=naive raises it at its call)"
+    reported += 1
     try:
         if sys.unraisablehook is not sys.__unraisablehook__:
             from types import SimpleNamespace

@@ -86,12 +86,13 @@ static inline void ring_put(void const *event, int words) {
     publish_i64(&r->written, at + 1);
 }
 
-/* Copies the events from `first` on, or the newest `most` of them, to `room`. Returns how many; *lost is how many there
- * were before these, and are gone. */
+/* Copies the events from `first` on, at most `most`, to `room`. Returns how many; *lost is how many there were before
+ * these, and are gone. */
 static long long ring_copy(Ring *r, long long first, long long most, void *room, long long *lost) {
     uint64_t *to = room;
     long long end = collect_i64(&r->written), from = first, kept;
-    if (end - from > most) from = end - most;
+    if (end - from > EVENTS) from = end - EVENTS;
+    if (end - from > most) end = from + most;       /* what came since the reader made room is for its next look */
     for (long long at = from; at < end; at++) {
         uint64_t *piece = load_ptr(&r->pieces[at % EVENTS / PIECE_EVENTS]);
         piece += at % PIECE_EVENTS * EVENT_WORDS;

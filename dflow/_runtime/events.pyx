@@ -1,6 +1,7 @@
 """What happens, noted while a program watches: see _runtime/events.pxd."""
 
 from libc.string cimport memcpy, memset
+from dflow._runtime.errors import cell_of
 from dflow._base.atomics cimport load_i64, load_int, load_ptr, store_int
 from dflow._base.threads cimport now_ns, this_thread
 from dflow._kernels.registry cimport key_of
@@ -221,4 +222,15 @@ def kernel_key(size_t kernel):
 def site_of(size_t site):
     """File, line and function of a site that an event has; dflow's own, None."""
     cdef Site* s = <Site*>site
-    return None if s == NULL else (<object>s.file, s.line, <object>s.name)
+    if s == NULL:
+        return None
+    return cell_of(<object>s.file) or <object>s.file, s.line, <object>s.name
+
+def callers_of(size_t site):
+    """The same of each of its callers, the innermost first; none where stacks were not asked for."""
+    cdef Site* s = <Site*>site
+    callers = []
+    while s != NULL and s.caller != NULL:
+        s = s.caller
+        callers.append(site_of(<size_t>s))
+    return callers

@@ -31,18 +31,20 @@ static PyObject *package;
 
 void site_set_package(PyObject *directory) { Py_XSETREF(package, Py_NewRef(directory)); }
 
-static int is_internal(PyCodeObject *code) {
-    if (package == NULL || !PyUnicode_Check(code->co_filename)) return 0;
-    return PyUnicode_Tailmatch(code->co_filename, package, 0, PY_SSIZE_T_MAX, -1) == 1;
+static int is_internal(PyObject *file) {
+    if (package == NULL || !PyUnicode_Check(file)) return 0;
+    return PyUnicode_Tailmatch(file, package, 0, PY_SSIZE_T_MAX, -1) == 1;
 }
 
 static int same(PyObject *a, PyObject *b) { return a == b || PyUnicode_Compare(a, b) == 0; }
 
-static size_t place_of(PyObject *file, PyObject *name, int line) {
+static size_t place_of(PyObject *file, PyObject *name, int line, Site *caller) {
     uint64_t h = (uint64_t)PyUnicode_Type.tp_hash(file) * 0x9E3779B97F4A7C15u
-               + (uint64_t)PyUnicode_Type.tp_hash(name) * 0xC2B2AE3D27D4EB4Fu + (uint64_t)line * 0x165667B19E3779F9u;
+               + (uint64_t)PyUnicode_Type.tp_hash(name) * 0xC2B2AE3D27D4EB4Fu + (uint64_t)line * 0x165667B19E3779F9u
+               + ((uint64_t)(uintptr_t)caller >> 4) * 0xD6E8FEB86659FD93u;
     size_t i = (size_t)(h >> 20) & (places - 1);
-    while (sites[i] && !(sites[i]->line == line && same(sites[i]->file, file) && same(sites[i]->name, name)))
+    while (sites[i] && !(sites[i]->line == line && sites[i]->caller == caller && same(sites[i]->file, file)
+                         && same(sites[i]->name, name)))
         i = (i + 1) & (places - 1);
     return i;
 }
@@ -54,23 +56,18 @@ static int more_places(void) {
     sites = to;
     places = old ? old * 2 : 1024;
     for (size_t i = 0; i < old; i++)
-        if (from[i]) sites[place_of(from[i]->file, from[i]->name, from[i]->line)] = from[i];
+        if (from[i]) sites[place_of(from[i]->file, from[i]->name, from[i]->line, from[i]->caller)] = from[i];
     free(from);
     return 0;
 }
 
-static Site *site_of(PyCodeObject *code, int lasti) {
+static Site *site_of(PyObject *file, PyObject *name, int line, Site *caller) {
     if (nsites * 4 >= places * 3 && more_places() < 0) return NULL;
-    int line = PyCode_Addr2Line(code, lasti);
-    size_t i = place_of(code->co_filename, code->co_name, line);
+    size_t i = place_of(file, name, line, caller);
     if (sites[i]) return sites[i];
     Site *s = malloc(sizeof *s);
     if (!s) return NULL;
-    s->file = Py_NewRef(code->co_filename);
-    s->name = Py_NewRef(code->co_name);
-    s->line = line;
-    s->internal = is_internal(code);
-    s->waits = 0;
+    *s = (Site){Py_NewRef(file), Py_NewRef(name), line, is_internal(file), 0, caller};
     nsites++;
     return sites[i] = s;
 }
@@ -110,7 +107,7 @@ static int make_room(void) {
 static Site *intern(PyCodeObject *code, int lasti) {
     Entry *e = capacity ? entry_of(code, lasti) : NULL;
     if (e && e->code) return e->site;
-    Site *s = site_of(code, lasti);
+    Site *s = site_of(code->co_filename, code->co_name, PyCode_Addr2Line(code, lasti), NULL);
     if (!s) return NULL;
     if ((used + 2) * 4 >= capacity * 3 && make_room() < 0) return s;
     e = entry_of(code, ITSELF);
@@ -120,6 +117,28 @@ static Site *intern(PyCodeObject *code, int lasti) {
     }
     *entry_of(code, lasti) = (Entry){code, lasti, 0, s};
     used++;
+    return s;
+}
+
+/* ---- Whole stacks ---- */
+
+enum { STACK = 64 };        /* frames, of those outside dflow the innermost */
+
+static int stacks;
+
+int site_set_stacks(int on) {
+    int was = stacks;
+    stacks = on;
+    return was;
+}
+
+/* The Site of a stack: of the Sites of its lines, the innermost first. */
+static Site *site_of_stack(Site **lines, int n) {
+    Site *s = NULL;
+    while (n-- > 0) {
+        s = site_of(lines[n]->file, lines[n]->name, lines[n]->line, s);
+        if (!s) return lines[0];            /* no memory: its line alone */
+    }
     return s;
 }
 
@@ -370,14 +389,16 @@ int site_in_try(void) { return program_stands_in(catching, 1); }
 int site_in_record(void) { return program_stands_in(recording, 0); }
 
 Site *site_here(void) {
-    Site *last = NULL;
-    for (_PyInterpreterFrame *f = top_frame(PyThreadState_Get()); f; f = f->previous) {
+    Site *last = NULL, *lines[STACK];
+    int n = 0, most = stacks ? STACK : 1;
+    for (_PyInterpreterFrame *f = top_frame(PyThreadState_Get()); f && n < most; f = f->previous) {
         PyCodeObject *code = code_of(f);
         if (!code) continue;
         last = intern(code, _PyInterpreterFrame_LASTI(f) * (int)sizeof(_Py_CODEUNIT));
-        if (!last || !last->internal) break;
+        if (!last) break;
+        if (!last->internal) lines[n++] = last;
     }
-    return last;
+    return n > 1 ? site_of_stack(lines, n) : n ? lines[0] : last;
 }
 #else
 int site_in_try(void) {          /* of the line alone */
@@ -399,17 +420,19 @@ int site_in_try(void) {          /* of the line alone */
 int site_in_record(void) { return 0; }
 
 Site *site_here(void) {          /* a slower way that needs no internal layout */
-    Site *last = NULL;
+    Site *last = NULL, *lines[STACK];
+    int n = 0, most = stacks ? STACK : 1;
     PyFrameObject *f = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
     while (f) {
         PyCodeObject *code = PyFrame_GetCode(f);
         last = intern(code, PyFrame_GetLasti(f));
         Py_DECREF(code);
-        PyFrameObject *back = last && last->internal ? PyFrame_GetBack(f) : NULL;
+        if (last && !last->internal) lines[n++] = last;
+        PyFrameObject *back = last && n < most ? PyFrame_GetBack(f) : NULL;
         Py_DECREF(f);
         f = back;
     }
-    return last;
+    return n > 1 ? site_of_stack(lines, n) : n ? lines[0] : last;
 }
 #endif
 

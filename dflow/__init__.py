@@ -38,14 +38,15 @@ def show_config():
 
 
 # What programs for MXNet find besides, as `from dflow import np, nd` or `import dflow as mx`: loaded when asked for.
-_OWN = "autograd context d2l gluon image init kvstore lr_scheduler metric nd npx numpy onnx optimizer random util"
+_OWN = """autograd context d2l gluon image init kvstore lr_scheduler metric nd npx numpy onnx optimizer profiler random
+    util"""
 _MODULES = {name: f"dflow.{name}" for name in _OWN.split()}
 _MODULES |= {"np": "dflow.numpy", "numpy_extension": "dflow.npx", "img": "dflow.image", "initializer": "dflow.init",
              "kv": "dflow.kvstore", "rnd": "dflow.random"}
 _UTIL = frozenset("""is_np_array is_np_default_dtype is_np_shape np_array np_default_dtype np_shape set_np_shape use_np
     use_np_array use_np_default_dtype use_np_shape""".split())
 _DEVICES = frozenset("Context Device cpu cpu_pinned current_context current_device gpu num_gpus synchronize".split())
-_names = missing(__name__, """AttrScope callback contrib io mod module monitor name operator profiler recordio
+_names = missing(__name__, """AttrScope callback contrib io mod module monitor name operator recordio
     rtc sym symbol test_utils visualization viz""")
 
 
@@ -57,3 +58,7 @@ def __getattr__(name):
     if name in _UTIL:
         return getattr(importlib.import_module("dflow.util"), name)
     return getattr(devices, name) if name in _DEVICES else _names(name)
+
+
+if os.environ.get("MXNET_PROFILER_AUTOSTART"):
+    importlib.import_module("dflow.profiler")       # which starts, if it is to

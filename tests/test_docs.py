@@ -21,7 +21,8 @@ SCRIPTS = [(page, number, *match.groups()) for page in PAGES for number, match i
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_sessions(page):
+def test_sessions(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)         # some write files
     text = (ROOT / page).read_text()
     session = doctest.DocTestParser().get_doctest(re.sub("```.*", "", text), {}, Path(page).name, page, 0)
     found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session)

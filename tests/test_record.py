@@ -222,7 +222,7 @@ def saved(timeline):
 
 def check_trace(made):
     """The format's rules, and those of Perfetto's importer: slices of a row lie within each other or beside."""
-    rows, flows, names = {}, {}, set()
+    rows, flows, spans, names = {}, {}, {}, set()
     for e in made["traceEvents"]:
         assert isinstance(e["pid"], int) and isinstance(e["tid"], int) and isinstance(e["name"], str), e
         match e["ph"]:
@@ -231,6 +231,9 @@ def check_trace(made):
                 rows.setdefault(e["tid"], []).append((e["ts"], e["ts"] + e["dur"]))
             case "s" | "f":
                 flows.setdefault(e["id"], []).append(e)
+            case "b" | "e":
+                assert e["ts"] >= 0
+                spans.setdefault((e["cat"], e["name"], e["id"]), []).append(e)
             case "C":
                 assert all(isinstance(value, (int, float)) and value >= 0 for value in e["args"].values())
             case "M":
@@ -242,6 +245,8 @@ def check_trace(made):
             case other:
                 raise AssertionError(other)
     assert rows.keys() <= names
+    for start, stop in spans.values():
+        assert (start["ph"], stop["ph"]) == ("b", "e") and start["ts"] <= stop["ts"]
     for slices in rows.values():
         slices.sort(key=lambda times: (times[0], -times[1]))
         ends = []

@@ -17,23 +17,71 @@ EVENT = numpy.dtype([
 SUBMITTED, AFTER, RAN, PART, WAITED, WOKE, PROMISED, MADE, FREED = range(1, 10)
 
 FAILED = -1                                                         # of natives
+NONE = numpy.zeros(0, EVENT)
+PENDING = 1 << 16                                                   # that a record hands on to the next: the newest
+
+
+def joined(noted):
+    return numpy.concatenate([NONE] + [numpy.frombuffer(data, EVENT) for data, _ in noted])
+
+
+class Watch:
+    """What is noted from now on, read piece by piece: each event is in one piece."""
+
+    LATE = 1_000_000_000        # nanoseconds from the time of an event to when it is noted, at most
+    TOLD_BY = ["start", "stop", "thread", "what", "task", "storage"]
+
+    def __init__(self):
+        self._before, self.since = events.watch()
+        self._seen, self._until = NONE, 0
+
+    def read(self):
+        """What is new, as Record takes it: pairs of a table and how many events are lost; and the time."""
+        before, now = events.watch()
+        noted = self.stop()[0]
+        # What threads note between these two calls is in this piece, and at the beginning of the next one.
+        self._before, self._until = before, events.now()
+        table = noted[0][0]
+        self._seen = table[table["stop"] >= now - self.LATE]
+        return noted, self._until
+
+    def stop(self):
+        """The same, for the last time."""
+        noted = events.unwatch(self._before)
+        table = joined(noted)
+        early = numpy.flatnonzero((table["stop"] != 0) & (table["stop"] <= self._until))
+        seen = self._seen[numpy.isin(self._seen["start"], table["start"][early])]
+        seen = set(seen[self.TOLD_BY].tolist())
+        twice = [i for i, row in zip(early, table[self.TOLD_BY][early].tolist(), strict=True) if row in seen]
+        table = numpy.delete(table, twice) if twice else table
+        return [(table, sum(lost for _, lost in noted))], events.now()
+
+    def abandon(self):
+        """Look no more, nor back."""
+        before, _ = events.watch()
+        for _ in range(2):
+            events.unwatch(before)
 
 
 class Record:
     """What has happened between two moments. Times are nanoseconds since the first.
 
     Each table is an array of EVENTs, by time. `lost` is how many events there were no places for any more.
+    Of a piece of a longer time, which has its times since the beginning of that: `began` is when it begins itself, and
+    `pending` what the piece before it left.
     """
 
-    def __init__(self, noted, since, until):
+    def __init__(self, noted, since, until, began=None, pending=NONE):
+        began = since if began is None else began
         self.lost = sum(lost for _, lost in noted)
-        table = numpy.concatenate([numpy.zeros(0, EVENT)] + [numpy.frombuffer(data, EVENT) for data, _ in noted])
+        table = joined(noted)
         # a part that began before, or a task, was noted as it ended
-        table = table[(table["stop"] == 0) | (table["stop"] >= since)]
+        table = table[(table["stop"] == 0) | (table["stop"] >= began)]
         timed = table["stop"] != 0
         for end in ("start", "stop"):
-            table[end] = numpy.where(timed, table[end].clip(since) - since, 0)
-        self.seconds = (until - since) / 1e9
+            table[end] = numpy.where(timed, table[end].clip(began) - since, 0)
+        self.seconds = (until - began) / 1e9
+        self.pending = pending
         self._table = table
 
     def of(self, *what):
@@ -53,11 +101,47 @@ class Record:
     def waited(self):
         return self.of(WAITED)
 
+    def _known(self, what):
+        """The events of a kind, and those of before whose tasks had not ended."""
+        now = self.submitted if what == SUBMITTED else self.of(what)
+        before = self.pending[self.pending["what"] == what]
+        return numpy.concatenate([before, now]) if len(before) else now
+
+    def left(self):
+        """What the next piece is to know: the tasks that have not ended, and what they wait for."""
+        tasks, after = self._known(SUBMITTED), self._known(AFTER)
+        tasks = tasks[~numpy.isin(leaders_of(tasks), self.ran["task"])][-PENDING:]
+        waiting = numpy.concatenate([tasks["task"], tasks["other"]])
+        return numpy.concatenate([tasks, after[numpy.isin(after["task"], waiting)][-PENDING:]])
+
+    @cached_property
+    def shares(self):
+        """Tasks, by number, their leaders, and the share of each in the time of its group: by what it writes."""
+        tasks = self._known(SUBMITTED)
+        numbers, inverse = numpy.unique(leaders_of(tasks), return_inverse=True)
+        weights = tasks["bytes"] + 1.0
+        return tasks["task"], numbers[inverse], weights / numpy.bincount(inverse, weights)[inverse]
+
+    def durations(self):
+        """(kernel, seconds) of each task that has ended: from its group's start to its end, its share of that."""
+        runs, kernels = self.ran, self._known(SUBMITTED)["kernel"]
+        order = numpy.argsort(runs["task"], kind="stable")
+        numbers, seconds = runs["task"][order], ((runs["stop"] - runs["start"]) / 1e9)[order]
+        _, leaders, shares = self.shares
+        if not len(numbers):
+            return numbers.astype("u8"), seconds
+        place = numpy.searchsorted(numbers, leaders).clip(max=len(numbers) - 1)
+        ended = numbers[place] == leaders
+        # of what was submitted before, and is not known, the kernel that ran tells
+        alone = ~numpy.isin(numbers, leaders)
+        return (numpy.concatenate([kernels[ended], runs["kernel"][order][alone]]),
+                numpy.concatenate([(seconds[place] * shares)[ended], seconds[alone]]))
+
     @cached_property
     def before(self):
         """For each task that had to wait, or its group: the tasks, or leaders of groups, that it waited for."""
         before = {}
-        for task, other in self.of(AFTER)[["task", "other"]].tolist():
+        for task, other in self._known(AFTER)[["task", "other"]].tolist():
             before.setdefault(task, {})[other] = None
         return {task: list(others) for task, others in before.items()}
 
@@ -65,7 +149,7 @@ class Record:
     def members(self):
         """For each leader of a group, by its number: the other members'."""
         members = {}
-        for task, leader in self.submitted[["task", "other"]].tolist():
+        for task, leader in self._known(SUBMITTED)[["task", "other"]].tolist():
             if leader:
                 members.setdefault(leader, []).append(task)
         return members
@@ -76,7 +160,7 @@ class Record:
         leaders = {task: leader for leader, members in self.members.items() for task in members}
         ran = {run["task"]: i for i, run in enumerate(self.ran)}
         made = {}
-        for e in self.submitted:
+        for e in self._known(SUBMITTED):
             number = int(e["task"])
             leader = leaders.get(number, number)
             i = ran.get(leader)
@@ -113,13 +197,17 @@ class Record:
             _sites[address] = events.site_of(address) if address else None
         return _sites[address]
 
-
     def callers(self, address):
         """The same of each line that called it, from the innermost on: none where stacks were not asked for."""
         address = int(address)
         if address not in _callers:
             _callers[address] = events.callers_of(address)
         return _callers[address]
+
+
+def leaders_of(tasks):
+    """Of tasks, as they were submitted: the numbers of the leaders of their groups."""
+    return numpy.where(tasks["other"] == 0, tasks["task"], tasks["other"])
 
 
 _kernels = {}           # kernels and sites live for ever

@@ -61,12 +61,8 @@ class Summary:
         busy = Counter()
         for run in self.record.of(RAN, PART):
             busy[int(run["task"])] += int(run["stop"] - run["start"]) / 1e9
-        tasks, spent = self.record.tasks, {}
-        for leader, seconds in busy.items():
-            members = [leader, *self.record.members.get(leader, ())]
-            weights = {number: tasks[number].bytes + 1 for number in members if number in tasks}
-            whole = sum(weights.values())
-            spent.update({number: seconds * weight / whole for number, weight in weights.items()})
+        spent = {number: busy[leader] * share for number, leader, share in
+                 zip(*(column.tolist() for column in self.record.shares), strict=True) if leader in busy}
         self._busy = busy
         return spent
 

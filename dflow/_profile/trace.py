@@ -30,8 +30,45 @@ def write(record, file, functions=()):
             json.dump(trace, opened)
 
 
-def events(record):
-    """The events of a trace, as dictionaries."""
+class File:
+    """A trace that grows: it is whole after each time that something is appended, which costs what that is alone."""
+
+    def __init__(self, path):
+        self.path = os.path.abspath(path)
+        self.lost = 0
+        self._end = 0               # where the last event ends
+        self._named = set()         # rows, and what of them
+
+    def append(self, made, lost=0):
+        """Write more events; lost: how many more there are none of."""
+        if not os.path.exists(self.path):
+            self._end, self._named = 0, set()       # or somebody took it away
+        named, some = set(), bool(self._end)
+        with open(self.path, "r+b" if some else "wb") as file:
+            file.seek(self._end)
+            for event in self._once(made, named):
+                file.write(b",\n" if some else b'{"traceEvents": [\n')
+                file.write(json.dumps(event).encode())
+                some = True
+            end = file.tell() if some else 0
+            file.write(b"" if some else b'{"traceEvents": [')
+            file.write(b'\n], "displayTimeUnit": "ns", "otherData": {"lost events": %d}}\n' % (self.lost + lost))
+            file.truncate()
+        self._end, self.lost, self._named = end, self.lost + lost, self._named | named
+
+    def _once(self, made, named):
+        """The same without what is known of rows by now."""
+        for event in made:
+            if event["ph"] == "M":
+                key = event["name"], event["tid"]
+                if key in self._named or key in named:
+                    continue
+                named.add(key)
+            yield event
+
+
+def events(record, arrow=0):
+    """The events of a trace, as dictionaries. arrow: how many arrows the trace has already."""
     pid = os.getpid()
     tasks = record.tasks
     yield metadata(pid, 0, "process_name", "dflow")
@@ -43,7 +80,7 @@ def events(record):
     for woke in record.of(WOKE):
         yield {"ph": "i", "name": "woken", "cat": "wake", "s": "t", "ts": woke["start"] / 1e3, "pid": pid,
                "tid": row(woke)}
-    yield from arrows(record, pid)
+    yield from arrows(record, pid, arrow)
     yield from counters(record, pid)
 
 
@@ -122,10 +159,9 @@ def waited(record, wait, tasks, pid):
             | stack(record.callers(wait["site"]))}
 
 
-def arrows(record, pid):
+def arrows(record, pid, arrow=0):
     """From the end of each predecessor to the beginning of what it kept waiting."""
     runs = {int(run["task"]): run for run in record.ran}
-    arrow = 0
     for task, before in record.before.items():
         target = runs.get(task)
         for other in before:
@@ -139,7 +175,7 @@ def arrows(record, pid):
 
 
 def counters(record, pid):
-    pending = 0
+    pending = int((record.pending["what"] == SUBMITTED).sum())
     for e in numpy.sort(numpy.concatenate([
             record.submitted, moved(record.ran)]), order="start", kind="stable"):
         pending += 1 if e["what"] == SUBMITTED else -int(e["members"])

@@ -17,7 +17,7 @@ using = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/lib
 # The Python files of such a build are copied afresh each time, or one that is deleted in dflow/ would live on there.
 forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib \( -name '*.py' -o -name '*.pyi' \) -delete; fi
 
-.PHONY: help build test numpy-suite bench bench-peers examples docs debug schedule lint asan tsan clean
+.PHONY: help build test numpy-suite bench bench-peers examples docs debug schedule lint asan tsan wheel clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' Makefile
@@ -108,6 +108,12 @@ tsan: .venv/installed ## run the tests of what threads share under ThreadSanitiz
 	TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0:allocator_may_return_null=1:history_size=6 DFLOW_TEST_HANG=240 \
 	$(call using,tsan) $(PY) -m pytest --capture=sys $(CONCURRENT:%=tests/test_%.py) \
 	-k "not random_programs or delays" $(ARGS)
+
+# The Pythons to build for: names on PATH or of pyenv's, or paths; those that are not here are told.
+PYTHONS ?= python3.11 python3.12 python3.13
+
+wheel: ## build dist/: the source distribution, and a wheel for each of PYTHONS, which its core tests try (Linux)
+	@$(PYTHON) tools/wheels.py $(ARGS) $(PYTHONS)
 
 lint: .venv/installed ## check style, Cython's hints, the length of files and lines, and who imports whom
 	@$(PY) -m ruff check .

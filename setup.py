@@ -115,12 +115,16 @@ def extensions(build_dir="build/c", force=None):
 
 
 class BuildExtensions(build_ext):
-    """Removes extensions that no source makes any more: an import would find them beside those that are."""
+    """Removes extensions that no source makes any more: an import would find them beside those that are.
+
+    And those of other Pythons, but in place, where each has its own: all that is in build_lib gets into the wheel.
+    """
 
     def run(self):
         folder = Path("." if self.inplace else self.build_lib)
         wanted = {Path(self.get_ext_filename(module.name)) for module in self.extensions}
-        for path in folder.glob(f"dflow/**/*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+        suffix = Path(sysconfig.get_config_var("EXT_SUFFIX"))
+        for path in folder.glob(f"dflow/**/*{suffix if self.inplace else suffix.suffix}"):
             if path.relative_to(folder) not in wanted:
                 path.unlink()
         super().run()

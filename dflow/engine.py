@@ -21,11 +21,12 @@ from dflow._engine import (
 from dflow._functions import constructors, host_task, placement
 from dflow._kernels import blas_library
 from dflow._kernels import native as _native
+from dflow._profile.progress import Tasks
 from dflow._profile.timeline import Event, Timeline
 from dflow._runtime import errors, fork, queues
 
 __all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "config", "explain", "inline_limit", "memory_stats",
-           "naive", "native", "num_workers", "priority", "profile", "set_bulk_size", "set_memory_budget",
+           "naive", "native", "num_workers", "priority", "profile", "progress", "set_bulk_size", "set_memory_budget",
            "set_num_workers", "sleep", "stacks", "statistics", "timeline"]
 
 
@@ -159,6 +160,20 @@ def stacks(on=None):
     An error's note then has them all, as have traces. An operation takes some microseconds more to submit.
     """
     return errors.stacks(on)
+
+
+def progress(desc=None, file=None, mininterval=0.1, leave=True, disable=False):
+    """A bar of the tasks that are done, of all that are submitted so far, and the bytes that arrays have; at its end
+    nothing is pending, as after waitall().
+
+    The bar is tqdm's, or a line of text where that is not there. file: where to write; None: standard error.
+    mininterval: seconds between two looks. leave: the bar stays at the end. disable: there is none; None: unless `file`
+    is a terminal. Its value has write(text), set_description(text), `done` and `submitted`.
+
+    with dflow.engine.progress("all of it"):
+        ...
+    """
+    return Tasks(desc, file, mininterval, leave, disable)
 
 
 def explain(x=None):

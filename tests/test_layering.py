@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 LAYERS = [
     ["__main__"],
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
-    ["_libraries"],
+    ["_libraries", "_notebook"],
     ["d2l", "image", "metric", "onnx", "profiler", "util"],
     ["_gradient_methods", "gluon"],
     ["kvstore"],
@@ -28,10 +28,10 @@ LAYERS = [
     ["context", "numpy"],
     ["devices"],
     ["ops", "engine"],
-    ["_profile.session", "_profile.timeline"],
-    ["_profile.page", "_profile.trace"],
+    ["_profile.progress", "_profile.session", "_profile.timeline"],
+    ["_profile.page", "_profile.steps", "_profile.trace"],
     ["_profile.pictures", "_profile.summary", "_profile.totals"],
-    ["_profile.functions", "_profile.record"],
+    ["_profile.functions", "_profile.record", "_profile.timing"],
     ["_functions.wiring"],
     ["_functions.advanced_indexing", "_functions.convolve", "_functions.counting", "_functions.joining",
      "_functions.operators", "_functions.sorting"],
@@ -84,7 +84,8 @@ DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 FLOORS = list(dict.fromkeys(name.partition(".")[0] for name in DEPTH if "." in name))
 
 # Each is imported in one file, inside a function: dflow works, and starts fast, without them.
-OPTIONAL = {"cupy": r"cupyx?", "numba": r"numba", "dask": r"dask|distributed", "onnx": r"onnx", "pillow": r"PIL"}
+OPTIONAL = {"cupy": r"cupyx?", "numba": r"numba", "dask": r"dask|distributed", "onnx": r"onnx", "pillow": r"PIL",
+            "tqdm": r"tqdm", "ipython": r"IPython"}
 
 IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:"

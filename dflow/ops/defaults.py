@@ -118,6 +118,14 @@ def _cast(x, dtype=None):
     return x.astype(numpy.float32 if dtype is None else dtype, copy=False)
 
 
+def described(error):
+    """Its kind, and what it says, if it does."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
 def shown(a):
     """repr() of an array, or of a scalar. In MXNet's all are arrays, and float64 needs mention, not float32.
 
@@ -125,11 +133,10 @@ def shown(a):
     """
     try:
         a.wait_to_read()
-    except Exception:
-        error = failure(a)
-        if error is None:
-            raise
-        return f"<failed array, shape={a.shape}, dtype={a.dtype}: {type(error).__name__}: {error}>"
+    except BaseException as error:          # a task may have raised any
+        if failure(a) is None and not any(note.startswith("submitted at") for note in getattr(error, "__notes__", ())):
+            raise                           # Ctrl-C, say; what else is to be done with its memory may be pending yet
+        return f"<failed array, shape={a.shape}, dtype={a.dtype}: {described(error)}>"
     x = window(a)
     if _state["dtype"] or not _state["array"]:
         return repr(x[() if is_scalar(a) else ...])

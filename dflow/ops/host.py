@@ -4,7 +4,8 @@ from types import GenericAlias
 
 from dflow._array import core
 from dflow._array.core import is_array
-from dflow._functions.host_task import host
+from dflow._functions.host_task import failure, host
+from dflow.ops.defaults import described
 
 __all__ = ["Future", "submit"]
 
@@ -32,6 +33,9 @@ class Future:
     __class_getitem__ = classmethod(GenericAlias)       # Future[int], in annotations
 
     def __repr__(self):
+        error = failure(self._state)
+        if error is not None:
+            return f"<Future failed: {described(error)}>"
         return f"<Future {'done' if self.done() else 'pending'}>"
 
 

@@ -30,9 +30,18 @@ __all__ = ["Future", "devices", "engine", "graph", "ndarray", "profile", "progre
            "timeit", "trange", "waitall"]
 __version__ = "0.1.0"
 
+for _thing in (Future, submit, waitall):
+    _thing.__module__ = __name__            # where programs have it from
+
 
 def show_config():
-    """Print what dflow runs with: versions, workers, and which kernels of which BLAS large matrix products use."""
+    """Print what dflow runs with: versions, workers, and which kernels of which BLAS large matrix products use.
+
+    Examples
+    --------
+    >>> dflow.show_config()         # doctest: +ELLIPSIS
+    dflow ..., numpy ...
+    """
     import numpy
 
     print(f"dflow {__version__}, numpy {numpy.__version__}")
@@ -56,6 +65,10 @@ _UTIL = frozenset("""is_np_array is_np_default_dtype is_np_shape np_array np_def
 _DEVICES = frozenset("Context Device cpu cpu_pinned current_context current_device gpu num_gpus synchronize".split())
 _names = missing(__name__, """AttrScope callback contrib io mod module monitor name operator recordio
     rtc sym symbol test_utils visualization viz""")
+
+
+def __dir__():
+    return sorted({*__all__, *_MODULES, *_UTIL, *_DEVICES, "__version__"})
 
 
 def __getattr__(name):

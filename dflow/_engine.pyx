@@ -282,7 +282,24 @@ def shutdown():
 def waitall(timeout=None):
     """Wait until nothing is pending. Raises the errors nobody has read; an ExceptionGroup when they are several.
 
-    timeout: seconds; None: as long as it takes. TimeoutError says what is still pending, which goes on.
+    Parameters
+    ----------
+    timeout : float, optional
+        Seconds. None: as long as it takes.
+
+    Raises
+    ------
+    TimeoutError
+        Something is pending still, which goes on: it names that.
+    RuntimeError
+        In a Python function that runs as a task: it would wait for itself.
+
+    Examples
+    --------
+    >>> x = np.ones((300, 300)) @ np.ones((300, 300))
+    >>> dflow.waitall()
+    >>> x.is_ready()
+    True
     """
     if inside_host_task():
         raise RuntimeError("a task would wait for all others, itself among them")
@@ -362,7 +379,24 @@ def num_workers(int device=0):
     return lane_of(device).nworkers
 
 def naive(on=None):
-    """Run every operation at its call (True) or asynchronously (False). Returns the previous setting."""
+    """Run every operation at its call (True) or asynchronously (False).
+
+    Parameters
+    ----------
+    on : bool, optional
+        None changes nothing.
+
+    Returns
+    -------
+    bool
+        The previous setting.
+
+    Examples
+    --------
+    >>> before = engine.naive(True)
+    >>> engine.naive(before)
+    True
+    """
     before = bool(settings.naive)
     if on is not None:
         waitall()
@@ -372,7 +406,21 @@ def naive(on=None):
 def inline_limit(ns=None):
     """The estimated cost, in nanoseconds, up to which an operation on ready data runs in its caller.
 
-    0 queues every operation. Returns the previous limit.
+    Parameters
+    ----------
+    ns : int, optional
+        From now on; 0: none does. None changes nothing.
+
+    Returns
+    -------
+    int
+        The limit that was.
+
+    Examples
+    --------
+    >>> before = engine.inline_limit(0)
+    >>> engine.inline_limit(before)
+    0
     """
     before = settings.inline_cost
     if ns is not None:
@@ -392,11 +440,32 @@ def bulk(n=None):
     return before
 
 def set_memory_budget(nbytes):
-    """Bytes of array data that may be allocated or promised at a time. Returns the previous budget.
+    """Bytes of array data that may be allocated or promised at a time.
 
     An operation whose result does not fit waits until pending work has given memory back, and raises MemoryError when
     nothing pending can. So does one that finds as many pending tasks as take half as much. Work that waits for
     something that the very thread is yet to do would then keep it for ever.
+
+    Parameters
+    ----------
+    nbytes : int
+        At first four fifths of the memory that this process may use.
+
+    Returns
+    -------
+    int
+        The previous budget.
+
+    Raises
+    ------
+    ValueError
+        For what is no positive int.
+
+    Examples
+    --------
+    >>> before = engine.set_memory_budget(1 << 30)
+    >>> engine.set_memory_budget(before)
+    1073741824
     """
     before = waiting.memory_budget
     if not isinstance(nbytes, int) or isinstance(nbytes, bool) or nbytes <= 0:
@@ -406,8 +475,20 @@ def set_memory_budget(nbytes):
     return before
 
 def memory_stats():
-    """Bytes: the budget; live (array data allocated or promised); held (blocks taken from the system), cached (of
-    these, kept for arrays to come), peak (most ever held). waits: submissions that waited for room."""
+    """Bytes of array data.
+
+    Returns
+    -------
+    dict
+        budget; live (allocated or promised); held (blocks taken from the system); cached (of these, kept for arrays to
+        come); peak (most ever held); and waits: how many submissions waited for room.
+
+    Examples
+    --------
+    >>> x = np.ones(10)
+    >>> engine.memory_stats()["live"] >= x.nbytes
+    True
+    """
     drain()
     held = block_bytes()
     return {"budget": waiting.memory_budget, "live": bytes_live(), "held": held.held, "cached": held.cached,
@@ -435,12 +516,22 @@ def give_lock(int rank):
 def statistics():
     """Counters since the process started, and what is pending now.
 
-    pending, inline (operations run in their caller), queued (tasks), groups (that ran), fused (their members),
-    native (loops of machine code that ran in them, each for several members), native_broken (of these loops, those
-    that computed something else than NumPy's and are not used),
-    bytes_never_stored (of results that groups kept in registers), stolen (tasks run by another worker than the one
-    that made them ready), waits (that blocked), waits_at ({"file:line in function": count}), storages, bytes (of
-    array data that is allocated or promised), workers.
+    Returns
+    -------
+    dict
+        pending, inline (operations run in their caller), queued (tasks), groups (that ran), fused (their members),
+        native (loops of machine code that ran in them, each for several members), native_broken (of these loops, those
+        that computed something else than NumPy's and are not used),
+        bytes_never_stored (of results that groups kept in registers), stolen (tasks run by another worker than the one
+        that made them ready), waits (that blocked), waits_at ({"file:line in function": count}), storages, bytes (of
+        array data that is allocated or promised), workers.
+
+    Examples
+    --------
+    >>> before = engine.statistics()["queued"]
+    >>> y = np.ones((300, 300)) @ np.ones((300, 300))
+    >>> engine.statistics()["queued"] > before
+    True
     """
     cdef Runner* r
     cdef long long stolen = 0

@@ -14,6 +14,11 @@ from dflow.devices import cpu, gpu, num_gpus
 
 __all__ = ["Benchmark", "Timer", "cpu", "get_mem", "gpu", "num_gpus", "try_all_gpus", "try_gpu"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 engine.config()         # loads the BLAS; the time to load it, or random numbers, is not for the first benchmark to show
 
 

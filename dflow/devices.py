@@ -15,6 +15,11 @@ from dflow._functions import placement
 __all__ = ["Context", "Device", "cpu", "cpu_pinned", "current_context", "current_device", "gpu",
            "gpu_memory_info", "num_gpus", "synchronize"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 _TYPES = ("cpu", "gpu", "cpu_pinned", "cpu_shared")
 _entered = threading.local()        # stack: the devices before each `with` block that this thread is in
 
@@ -23,6 +28,25 @@ class Device:
     """A device: its type and number. It may be one that is not there; arrays cannot be made on it then.
 
     `with device:` has what this thread makes there, unless it is told, or made of arrays that were put elsewhere.
+
+    Parameters
+    ----------
+    device_type : str
+        "cpu" or "gpu"; "cpu_pinned" and "cpu_shared" are "cpu".
+    device_id : int
+        Its number, from 0 on.
+
+    Raises
+    ------
+    ValueError
+        For another type, or a negative number.
+
+    Examples
+    --------
+    >>> with dflow.Device("cpu", 1):
+    ...     x = np.ones(3)
+    >>> x.device
+    cpu(1)
     """
 
     __slots__ = ("device_type", "device_id")
@@ -70,27 +94,103 @@ Context = Device            # its older name
 
 
 def cpu(device_id=0):
-    """A share of the CPU; all of them are over one memory."""
+    """A share of the CPU; all of them are over one memory.
+
+    Parameters
+    ----------
+    device_id : int
+        0 to 15.
+
+    Returns
+    -------
+    Device
+
+    Examples
+    --------
+    >>> np.ones(3, device=dflow.cpu(1)).device
+    cpu(1)
+    """
     return Device("cpu", device_id)
 
 
 def cpu_pinned(device_id=0):
-    """The CPU."""
+    """The CPU: memory that a GPU reads faster is memory like any other here.
+
+    Parameters
+    ----------
+    device_id : int
+        As of cpu().
+
+    Returns
+    -------
+    Device
+
+    Examples
+    --------
+    >>> dflow.cpu_pinned() == dflow.cpu()
+    True
+    """
     return Device("cpu_pinned", device_id)
 
 
 def gpu(device_id=0):
-    """A GPU, through CuPy (the extra dflow[cuda]). ValueError where an array is to be made on one that is not there."""
+    """A GPU, through CuPy (the extra dflow[cuda]). ValueError where an array is to be made on one that is not there.
+
+    Parameters
+    ----------
+    device_id : int
+        From 0 on.
+
+    Returns
+    -------
+    Device
+
+    Examples
+    --------
+    >>> dflow.gpu(1)
+    gpu(1)
+    """
     return Device("gpu", device_id)
 
 
 def num_gpus():
-    """How many GPUs arrays can be on: none without CuPy."""
+    """How many GPUs arrays can be on: none without CuPy.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> device = dflow.gpu(0) if dflow.num_gpus() else dflow.cpu(0)
+    """
     return placement.num_gpus()
 
 
 def gpu_memory_info(device_id=0):
-    """Bytes of a GPU: (free, also in the pool that arrays come from; all). ValueError for one that is not there."""
+    """Bytes of a GPU's memory.
+
+    Parameters
+    ----------
+    device_id : int
+        Its number.
+
+    Returns
+    -------
+    tuple of int
+        What is free, also in the pool that arrays come from, and all.
+
+    Raises
+    ------
+    ValueError
+        For one that is not there.
+
+    Examples
+    --------
+    >>> from dflow import devices
+    >>> [devices.gpu_memory_info(number) for number in range(dflow.num_gpus())] == [] or dflow.num_gpus() > 0
+    True
+    """
     return placement.gpu_memory(placement.device_number(gpu(device_id)))
 
 
@@ -99,7 +199,18 @@ def _numbered(number):
 
 
 def current_device():
-    """Where this thread makes arrays that are not told: the device of the innermost `with` block, or cpu(0)."""
+    """Where this thread makes arrays that are not told: the device of the innermost `with` block, or cpu(0).
+
+    Returns
+    -------
+    Device
+
+    Examples
+    --------
+    >>> with dflow.cpu(2):
+    ...     dflow.current_device()
+    cpu(2)
+    """
     return _numbered(placement.current())
 
 
@@ -107,7 +218,20 @@ current_context = current_device
 
 
 def synchronize(device=None):
-    """Wait until nothing is pending for a device's workers; None: for any. Raises the errors that nobody has seen."""
+    """Wait until nothing is pending for a device's workers. Raises the errors that nobody has seen.
+
+    Parameters
+    ----------
+    device : Device, optional
+        None: any.
+
+    Examples
+    --------
+    >>> x = np.ones((300, 300)) @ np.ones((300, 300))
+    >>> dflow.synchronize()
+    >>> x.is_ready()
+    True
+    """
     if device is None:
         waitall()
     else:

@@ -30,6 +30,14 @@ __all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "config", "expla
            "set_num_workers", "sleep", "stacks", "statistics", "timeline"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
+for _thing in (Event, Timeline, inline_limit, memory_stats, naive, set_memory_budget, statistics):
+    _thing.__module__ = __name__            # where programs have it from
+
+
 def _cores():
     """Cores this process may use: its affinity, and the quota of its cgroup."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -72,10 +80,29 @@ def _number_of_workers():
 def set_num_workers(n, device=None, cores=None):
     """Use n worker threads from now on. Waits for pending work first.
 
-    device: of a device other than cpu(0), which then has workers of its own: they run what writes to its arrays, and
-    nothing else does. n = 0: it has none, and shares those of cpu(0), as at first. What is copied between devices that
-    do not share workers is done by one more thread for each target.
-    cores: numbers of those that the workers may run on, and no others; None: of all that this process may use.
+    What is copied between devices that do not share workers is done by one more thread for each target.
+
+    Parameters
+    ----------
+    n : int
+        How many, 1 to 256. 0: a device other than cpu(0) has none, and shares those of cpu(0), as at first.
+    device : Device, optional
+        One that has workers of its own then: they run what writes to its arrays, and nothing else does. None: cpu(0).
+    cores : sequence of int, optional
+        Numbers of those that the workers may run on, and no others; None: of all that this process may use.
+
+    Raises
+    ------
+    ValueError
+        For another n, and for cores that this process may not use.
+
+    Examples
+    --------
+    >>> before = engine.num_workers()
+    >>> engine.set_num_workers(2)
+    >>> engine.num_workers()
+    2
+    >>> engine.set_num_workers(before)
     """
     if cores is not None:
         cores = sorted(cores)
@@ -86,7 +113,22 @@ def set_num_workers(n, device=None, cores=None):
 
 
 def num_workers(device=None):
-    """How many worker threads a device has, or shares: cpu(0), if none is named."""
+    """How many worker threads a device has, or shares.
+
+    Parameters
+    ----------
+    device : Device, optional
+        None: cpu(0).
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> engine.num_workers() == engine.num_workers(dflow.cpu(3))
+    True
+    """
     return _engine.num_workers(max(placement.device_number(device), 0))
 
 
@@ -101,21 +143,68 @@ class _Limit(int):
 
 
 def bulk(n=None):
-    """At most n elementwise operations run as one group from now on; 0 or 1: none do. Returns the previous limit.
+    """At most n elementwise operations run as one group from now on. `with bulk(n):` ends that at its end.
 
-    `with bulk(n):` goes back to that at its end.
+    Parameters
+    ----------
+    n : int, optional
+        0 or 1: none do. None changes nothing.
+
+    Returns
+    -------
+    int
+        The limit that was, which is a context manager, too.
+
+    Examples
+    --------
+    >>> with engine.bulk(0):
+    ...     y = np.ones(5) * 2 + 1      # two tasks
+    >>> int(engine.bulk())
+    512
     """
     return _Limit(_engine.bulk(n))
 
 
 def set_bulk_size(size):
-    """MXNet's older name of bulk()."""
+    """MXNet's older name of bulk().
+
+    Parameters
+    ----------
+    size : int
+        At most so many operations run as one group.
+
+    Returns
+    -------
+    int
+        The limit that was.
+
+    Examples
+    --------
+    >>> before = engine.set_bulk_size(16)
+    >>> engine.set_bulk_size(before)
+    16
+    """
     return bulk(size)
 
 
 @contextmanager
 def priority(level):
-    """Within it, what this thread submits goes before all that is ready on its device at a lower level, such as 0."""
+    """Within it, what this thread submits goes before all that is ready on its device at a lower level.
+
+    Parameters
+    ----------
+    level : int
+        0 is that of what is submitted elsewhere.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> with engine.priority(1):
+    ...     y = np.ones((300, 300)) @ np.ones((300, 300))
+    """
     before = queues.priority(level)
     try:
         yield
@@ -130,34 +219,79 @@ def timeline(stacks=False):
     What runs at once where it is called is no task. A kernel that is split has an event for each thread in it. Of each
     thread the last 262,144 things that it noted are kept: its submissions, what they wait for, what it ran.
 
-    stacks: see stacks(); within, and in the trace.
+    Parameters
+    ----------
+    stacks : bool
+        As by stacks(), within and in the trace.
 
-    with dflow.engine.timeline() as events:
-        ...
-    events.save("run.json")         # a trace for https://ui.perfetto.dev
+    Returns
+    -------
+    Timeline
+        A context manager and a list: `events.save("run.json")` writes a trace for https://ui.perfetto.dev.
+
+    Examples
+    --------
+    >>> with engine.timeline() as events:
+    ...     y = np.ones((300, 300)) @ np.ones((300, 300))
+    >>> "matmul" in {event.name for event in events}
+    True
     """
     return Timeline(stacks=stacks)
 
 
 def profile(file=None, functions=False, stacks=False):
-    """timeline(), which writes its trace to `file` at the end: a path, or an open text file.
+    """timeline(), which writes its trace to `file` at the end, for https://ui.perfetto.dev.
 
-    functions: the trace has Python's functions, too, on the rows of the threads that called them: those of all threads
-    from Python 3.12 on, before that of this one and of those that begin within. What calls many small ones becomes
-    several times slower. ValueError: another profiler is on.
-    stacks: see stacks(); within, and in the trace.
+    Parameters
+    ----------
+    file : path or open text file, optional
+        None: nothing is written.
+    functions : bool
+        The trace has Python's functions, too, on the rows of the threads that called them: those of all threads
+        from Python 3.12 on, before that of this one and of those that begin within. What calls many small ones
+        becomes several times slower.
+    stacks : bool
+        As by stacks(), within and in the trace.
 
-    with dflow.profile("run.json"):
-        ...                         # then open run.json in https://ui.perfetto.dev
+    Returns
+    -------
+    Timeline
+
+    Raises
+    ------
+    ValueError
+        With `functions`, where another profiler is on.
+
+    Examples
+    --------
+    >>> import io
+    >>> with dflow.profile(io.StringIO()) as events:
+    ...     y = np.ones((300, 300)) @ np.ones((300, 300))
+    >>> len(events) > 0
+    True
     """
     return Timeline(file, functions, stacks)
 
 
 def stacks(on=None):
     """Whether an operation notes, besides the line that submitted it, the lines that called that one, up to 64 outside
-    dflow; `on`: from now on. What it was. DFLOW_STACKS=1 in the environment: from the first one on.
+    dflow. An error's note then has them all, as have traces; an operation takes some microseconds more to submit.
 
-    An error's note then has them all, as have traces. An operation takes some microseconds more to submit.
+    Parameters
+    ----------
+    on : bool, optional
+        From now on. None changes nothing. At first as DFLOW_STACKS=1 in the environment says.
+
+    Returns
+    -------
+    bool
+        What it was.
+
+    Examples
+    --------
+    >>> before = engine.stacks(True)
+    >>> engine.stacks(before)
+    True
     """
     return errors.stacks(on)
 
@@ -166,53 +300,142 @@ def progress(desc=None, file=None, mininterval=0.1, leave=True, disable=False):
     """A bar of the tasks that are done, of all that are submitted so far, and the bytes that arrays have; at its end
     nothing is pending, as after waitall().
 
-    The bar is tqdm's, or a line of text where that is not there. file: where to write; None: standard error.
-    mininterval: seconds between two looks. leave: the bar stays at the end. disable: there is none; None: unless `file`
-    is a terminal. Its value has write(text), set_description(text), `done` and `submitted`.
+    The bar is tqdm's, or a line of text where that is not there.
 
-    with dflow.engine.progress("all of it"):
-        ...
+    Parameters
+    ----------
+    desc : str, optional
+        What stands before the bar.
+    file : text file, optional
+        Where to write; None: standard error.
+    mininterval : float
+        Seconds between two looks.
+    leave : bool
+        The bar stays at the end.
+    disable : bool or None
+        There is none; None: unless `file` is a terminal.
+
+    Returns
+    -------
+    context manager
+        Its value has write(text), set_description(text), `done` and `submitted`.
+
+    Examples
+    --------
+    >>> import io
+    >>> with engine.progress("products", file=io.StringIO()) as bar:
+    ...     y = np.ones((300, 300)) @ np.ones((300, 300))
+    >>> bar.done == bar.submitted
+    True
     """
     return Tasks(desc, file, mininterval, leave, disable)
 
 
 def explain(x=None):
-    """Why reading x would wait: the tasks that will write to it, and those that these wait for, as a tree. Each has its
-    name, the line that submitted it, and its state: waits for, in the open group, queued, running, and on which worker.
+    """Why reading x would wait: the tasks that will write to it, and those that these wait for, as a tree.
 
-    Text of some 20 lines at most: "ready" where nothing is pending, with the error, if reading raises one. None: what
-    waits for nothing else, of all that is pending. A wait of a minute gives the same, once, as a RuntimeWarning.
+    Each has its name, the line that submitted it, and its state: waits for, in the open group, queued, running, and on
+    which worker. A wait of a minute gives the same, once, as a RuntimeWarning.
+
+    Parameters
+    ----------
+    x : ndarray, optional
+        None: what waits for nothing else, of all that is pending.
+
+    Returns
+    -------
+    str
+        Some 20 lines at most: "ready" where nothing is pending, with the error, if reading raises one.
+
+    Examples
+    --------
+    >>> x = np.ones(3)
+    >>> x.wait_to_read()
+    >>> engine.explain(x)
+    'ready'
     """
     return host_task.explain(x)
 
 
 def cancel(x):
-    """Cancel what is pending of x, an array of dflow's: tasks that will write to it and have not begun, and those of
-    which they alone would have used the results. How many tasks that are.
+    """Cancel what is pending of x: tasks that will write to it and have not begun, and those of which they alone would
+    have used the results. Waits for nothing.
 
     Reading x, and whatever depends on it, then raises concurrent.futures.CancelledError, until all of it is written
-    again. What has begun goes on, and so do Python functions that something waits for. Waits for nothing.
+    again. What has begun goes on, and so do Python functions that something waits for.
+
+    Parameters
+    ----------
+    x : ndarray
+
+    Returns
+    -------
+    int
+        How many tasks that are.
+
+    Raises
+    ------
+    TypeError
+        Where x is no array of dflow's.
+
+    Examples
+    --------
+    >>> x = np.ones(3)
+    >>> x.wait_to_read()
+    >>> engine.cancel(x)
+    0
     """
     return host_task.cancel(x)
 
 
 def cancel_all():
-    """Cancel all that is pending, on all devices, whoever submitted it. How many tasks were pending.
+    """Cancel all that is pending, on all devices, whoever submitted it. Waits for nothing.
 
     Reading what they were to write then raises concurrent.futures.CancelledError; what is submitted from now on is not
     concerned, but if it depends on that. What has begun ends: a kernel that several threads share with its next part,
-    another one, or a Python function, as it would have. Waits for nothing.
+    another one, or a Python function, as it would have.
+
+    Returns
+    -------
+    int
+        How many tasks were pending.
+
+    Examples
+    --------
+    >>> dflow.waitall()
+    >>> engine.cancel_all()
+    0
     """
     return _engine.cancel_all()
 
 
 def sleep(array, seconds):
-    """A copy of array, finished `seconds` later: a kernel that sleeps without the GIL, to watch the scheduler with."""
+    """A copy of array, finished `seconds` later: a kernel that sleeps without the GIL, to watch the scheduler with.
+
+    Parameters
+    ----------
+    array : array_like
+        Of any shape and numeric dtype.
+    seconds : float
+
+    Returns
+    -------
+    ndarray
+        Of the same shape and dtype.
+
+    Examples
+    --------
+    >>> y = engine.sleep(np.ones(2), 0.05)      # returns at once
+    >>> y.is_ready()
+    False
+    >>> print(y)
+    [1. 1.]
+    """
     return constructors.sleep(core.array(array), float(seconds))
 
 
 def native(on=None):
-    """Whether groups may run as loops of machine code that dflow writes for them; `on`: from now on. What it was.
+    """Whether groups may run as loops of machine code that dflow writes for them.
 
     A group of elementwise operations has one such loop from its second time on: for +, -, *, /, negative, abs, sqrt,
     square, reciprocal, extremes, clip, sign, floor, ceil, trunc, rint and copysign of float32 or float64, what there is
@@ -221,13 +444,41 @@ def native(on=None):
     x86-64 with AVX2 or AVX-512, and on AArch64 where it is switched on. The bits and the warnings are those of NumPy's
     loops: the first elements that a new loop computes are compared. Elsewhere it is False and stays so; config() says
     why.
+
+    Parameters
+    ----------
+    on : bool, optional
+        From now on. None changes nothing.
+
+    Returns
+    -------
+    bool
+        What it was.
+
+    Examples
+    --------
+    >>> before = engine.native(False)
+    >>> engine.native()
+    False
+    >>> engine.native(before)
+    False
     """
     return _native.switch(on) if on is not None else _native.is_on()
 
 
 def config():
-    """What the engine runs with: its workers, its mode, its memory budget, its native loops, and the BLAS of large
-    matrix products."""
+    """What the engine runs with.
+
+    Returns
+    -------
+    dict
+        Its workers, its mode, its memory budget in bytes, its native loops, and the BLAS of large matrix products.
+
+    Examples
+    --------
+    >>> sorted(engine.config())
+    ['blas', 'bulk', 'memory_budget', 'naive', 'native', 'workers']
+    """
     return {"workers": num_workers(), "naive": naive(), "bulk": bulk(), "memory_budget": memory_stats()["budget"],
             "native": _native.config(), "blas": blas_library.config()}
 

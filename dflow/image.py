@@ -30,6 +30,11 @@ __all__ = ["Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "Colo
 __getattr__ = missing(__name__, """CreateDetAugmenter CreateMultiRandCropAugmenter DetAugmenter DetBorrowAug
     DetHorizontalFlipAug DetRandomCropAug DetRandomPadAug DetRandomSelectAug ImageDetIter ImageIter copyMakeBorder""")
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 image = sys.modules[__name__]               # MXNet's package has a module of this name
 
 

@@ -17,6 +17,11 @@ __all__ = ["Bilinear", "Constant", "Initializer", "LSTMBias", "MSRAPrelu", "Mixe
 
 __getattr__ = missing(__name__, "FusedRNN InitDesc Load RNNFused")
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 _registry: dict[str, type] = {}
 
 

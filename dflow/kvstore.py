@@ -14,6 +14,11 @@ __all__ = ["KVStore", "KVStoreBase", "TestStore", "create"]
 
 __getattr__ = missing(__name__, "Horovod BytePS KVStoreServer")
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 TYPES = ("local", "device", "nccl", "local_allreduce_cpu", "local_allreduce_device")
 
 

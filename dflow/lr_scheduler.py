@@ -8,6 +8,10 @@ import math
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 class LRScheduler:
     """Base class: a subclass has a decayed(num_update), or a __call__ of its own.
 

@@ -30,6 +30,10 @@ __all__ = ["Accuracy", "CompositeEvalMetric", "CrossEntropy", "CustomMetric", "E
 __getattr__ = missing(__name__, "Caffe Torch")
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 class NegativeLogLikelihood(CrossEntropy):
     """The mean of -log(likelihood of the label)."""
 

@@ -13,6 +13,11 @@ __all__ = ["DCASGD", "FTML", "LAMB", "LANS", "LARS", "NAG", "SGD", "SGLD", "AdaB
            "AdamW", "Adamax", "Ftrl", "Nadam", "Optimizer", "RMSProp", "Signum", "Updater", "create",
            "get_updater", "register"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 # MXNet's names that are not here.
 _MISSING = frozenset("LBSGD Test ccSGD contrib".split())
 

@@ -16,3 +16,7 @@ from dflow.ops.mxnet import seed
 
 __all__ = ["exponential", "gamma", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn", "seed",
            "shuffle", "uniform"]
+
+
+def __dir__():
+    return sorted(__all__)

@@ -30,6 +30,11 @@ __all__ = ["default_array", "get_gpu_count", "get_gpu_memory", "getenv", "is_np_
 __getattr__ = missing(__name__, """get_cuda_compute_capability get_max_supported_compute_capability get_rtc_compile_opts
     numpy_fallback set_flush_denorms""")
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 get_gpu_count = devices.num_gpus
 
 

@@ -31,6 +31,8 @@ cdef extern from "Python.h":
         void* ml_meth
         int ml_flags
         const char* ml_doc
+    ctypedef struct PyCFunctionObject:
+        PyMethodDef* m_ml
     enum:
         METH_FASTCALL
         METH_KEYWORDS
@@ -221,12 +223,19 @@ cdef PyObject* asarray_of_one(PyObject* module, PyObject** args, Py_ssize_t narg
 cdef PyMethodDef asarray_method
 cdef object whole_asarray
 whole_asarray = asarray
-cdef bytes asarray_text = f"asarray{asarray.__text_signature__}\n--\n\n{asarray.__doc__}".encode()
 asarray_method.ml_name = b"asarray"
 asarray_method.ml_meth = <void*>asarray_of_one
 asarray_method.ml_flags = METH_FASTCALL | METH_KEYWORDS
-asarray_method.ml_doc = asarray_text
+asarray_method.ml_doc = (<PyCFunctionObject*><PyObject*>whole_asarray).m_ml.ml_doc
 asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, "dflow.numpy")
+
+cdef dict texts = {}                    # of functions in C, which point to them
+
+def give_text(function, str text):
+    """Give a function in C its docstring, below its signature."""
+    cdef bytes full = f"{function.__name__}{function.__text_signature__}\n--\n\n{text}".encode()
+    (<PyCFunctionObject*><PyObject*>function).m_ml.ml_doc = full
+    texts[function] = full
 
 cdef object array_of(a, dtype, order, device, copy):
     if dtype is None and order is None and copy is None and device is None:

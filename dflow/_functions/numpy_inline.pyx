@@ -176,6 +176,14 @@ def bare(function):
     """A function of NumPy's without its look for other libraries' arrays."""
     return getattr(function, "_implementation", function)
 
+cdef object text_of(function):
+    """The docstring of one of these: a text, or what makes it when somebody asks (see _base/documents.py)."""
+    cdef dict face = function.__dict__
+    text = face.get("__doc__")
+    if text is not None and type(text) is not str:
+        text = face["__doc__"] = text()
+    return text
+
 cdef class builtin:
     """A function like `function`, but NumPy's `theirs`, at once, on arrays that are there, of up to `small` elements.
 
@@ -211,6 +219,14 @@ cdef class builtin:
     def __text_signature__(self):               # as of those in C
         return str(signature_of(self.function))
 
+    @property
+    def __doc__(self):
+        return text_of(self)
+
+    @__doc__.setter
+    def __doc__(self, text):
+        (<object>self).__dict__["__doc__"] = text
+
     def __reduce__(self):
         return self.__qualname__
 
@@ -229,6 +245,14 @@ def signature_of(function):
 
 cdef class small_first(builtin):
     """The same, and a method in a class."""
+
+    @property
+    def __doc__(self):                          # its type has a docstring of its own
+        return text_of(self)
+
+    @__doc__.setter
+    def __doc__(self, text):
+        (<object>self).__dict__["__doc__"] = text
 
     @property
     def __signature__(self):                    # as of NumPy's that ask other libraries

@@ -29,6 +29,7 @@ from dflow._functions.gufunc cimport access_whole, core_names, core_results, cor
 from dflow._functions.out cimport (
     as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request)
 from dflow._base.allocator cimport memory_zeros
+from dflow._base.documents import of_ufunc
 from dflow._array.signature import try_sizes
 from dflow._functions.out import (
     as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, numpys_reduction,
@@ -977,7 +978,7 @@ cdef class ufunc:
 
     @property
     def __doc__(self):
-        return self.numpy.__doc__
+        return of_ufunc(self.numpy)
 
     def __getattr__(self, name):
         return getattr(self.numpy, name)    # identity, types, ntypes, signature, resolve_dtypes

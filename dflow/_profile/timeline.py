@@ -9,7 +9,13 @@ from dflow._runtime.queues import lane_name
 
 
 class Event(NamedTuple):
-    """What a thread did for a while, in seconds since the timeline began."""
+    """What a thread did for a while, in seconds since the timeline began.
+
+    Examples
+    --------
+    >>> engine.Event("cpu(0)", 1, "matmul", 0.25, 0.5).name
+    'matmul'
+    """
 
     lane: str               # "cpu(0)"; "to cpu(1)": of copies
     worker: int             # from 1 on; 0: a thread that waited
@@ -21,7 +27,15 @@ class Event(NamedTuple):
 class Timeline(list):
     """A list of an Event for each task that ran, and each part of one that was split. Filled at the end of its `with`.
 
-    record: all that was noted, or None before the end.
+    engine.timeline() and engine.profile() make it, and say what the parameters mean. `record`: all that was noted, or
+    None before the end.
+
+    Examples
+    --------
+    >>> with engine.Timeline() as events:
+    ...     y = np.ones((300, 300)) @ np.ones((300, 300))
+    >>> all(event.stop >= event.start for event in events)
+    True
     """
 
     def __init__(self, file=None, functions=False, stacks=False):

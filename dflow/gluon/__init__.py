@@ -12,6 +12,10 @@ __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "P
            "SymbolBlock", "Trainer", "data", "loss", "metric", "model_zoo", "nn", "parameter", "rnn", "utils"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def __getattr__(name):
     """gluon.contrib, loaded when it is asked for."""
     if name == "contrib":

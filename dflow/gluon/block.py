@@ -20,6 +20,11 @@ from dflow.ops.files import reading
 
 __all__ = ["Block", "HybridBlock"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 # Names of MXNet's blocks that are not here.
 _MISSING = frozenset("infer_type register_op_hook".split())
 
@@ -83,6 +88,19 @@ class Block:
 
     `params`: parameters of another block, of the same names, that this one shares. A layer whose parameters' shapes
     depend on its first input has an infer_shape() of the same arguments as forward().
+
+    Examples
+    --------
+    >>> class Scale(gluon.Block):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = gluon.Parameter("factor", shape=(1,), init="ones")
+    ...     def forward(self, x):
+    ...         return x * self.factor.data()
+    >>> net = Scale()
+    >>> net.initialize()
+    >>> print(net(np.array([1.0, 2.0])))
+    [1. 2.]
     """
 
     _packed = ()                # attributes that are Packed: other libraries' parameters
@@ -369,6 +387,20 @@ class HybridBlock(Block):
 
     Then forward(), of this block and those below, is a function as dflow.graph() says: Python code runs once, and hooks
     of the blocks below with it.
+
+    Examples
+    --------
+    >>> class Scale(gluon.HybridBlock):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = gluon.Parameter("factor", shape=(1,), init="ones")
+    ...     def forward(self, x):
+    ...         return x * self.factor.data()
+    >>> net = Scale()
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> print(net(np.array([1.0, 2.0])))
+    [1. 2.]
     """
 
     def __getstate__(self):

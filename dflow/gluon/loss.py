@@ -13,6 +13,10 @@ __all__ = ["CTCLoss", "CosineEmbeddingLoss", "HingeLoss", "HuberLoss", "KLDivLos
            "SoftmaxCrossEntropyLoss", "SquaredHingeLoss", "TripletLoss"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def _softrelu(x):
     return npx.activation(x, "softrelu")
 
@@ -21,6 +25,23 @@ class Loss(HybridBlock):
     """Base class. `weight`: what losses are multiplied by; batch_axis: the axis of samples, which stays.
 
     `sample_weight`, an argument of each call, multiplies losses as well, and broadcasts.
+
+    Parameters
+    ----------
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> class Off(gluon.loss.Loss):
+    ...     def forward(self, pred, label):
+    ...         return abs(pred - label).mean(axis=1) * self._weight
+    >>> print(Off(2.0, 0)(np.zeros((1, 2)), np.ones((1, 2))))
+    [2.]
     """
 
     def __init__(self, weight, batch_axis, **kwargs):
@@ -52,7 +73,23 @@ class Loss(HybridBlock):
 
 
 class L2Loss(Loss):
-    """Half of weight * (label - pred)^2."""
+    """Half of weight * (label - pred)^2.
+
+    Parameters
+    ----------
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> pred, label = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> print(gluon.loss.L2Loss()(pred, label))
+    [1.   3.25]
+    """
 
     def __init__(self, weight=1.0, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -62,7 +99,23 @@ class L2Loss(Loss):
 
 
 class L1Loss(Loss):
-    """|label - pred|."""
+    """|label - pred|.
+
+    Parameters
+    ----------
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> pred, label = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> print(gluon.loss.L1Loss()(pred, label))
+    [1.  2.5]
+    """
 
     def __init__(self, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -72,7 +125,25 @@ class L1Loss(Loss):
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
-    """Cross-entropy of labels 0 and 1, of sigmoid(pred), or with `from_sigmoid` of pred. pos_weight: that of ones."""
+    """Cross-entropy of labels 0 and 1, of sigmoid(pred), or with `from_sigmoid` of pred. pos_weight: that of ones.
+
+    Parameters
+    ----------
+    from_sigmoid : bool
+        Predictions are probabilities already.
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> pred, label = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> print(gluon.loss.SigmoidBinaryCrossEntropyLoss()(pred, label))
+    [1.22009485 0.03336864]
+    """
 
     def __init__(self, from_sigmoid=False, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -95,6 +166,26 @@ class SoftmaxCrossEntropyLoss(Loss):
     """Minus the logarithm of softmax(pred) at each label, or with sparse_label=False times each label's share.
 
     `from_logits`: pred is the logarithm of a softmax already. `axis` is that of classes.
+
+    Parameters
+    ----------
+    axis : int
+        Along which.
+    sparse_label : bool
+        Labels are classes, not shares of each class.
+    from_logits : bool
+        Predictions are logarithms already.
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> print(gluon.loss.SoftmaxCrossEntropyLoss()(np.zeros((2, 4)), np.array([0, 3])))
+    [1.38629436 1.38629436]
     """
 
     def __init__(self, axis=-1, sparse_label=True, from_logits=False, weight=None, batch_axis=0, **kwargs):
@@ -114,7 +205,26 @@ class SoftmaxCrossEntropyLoss(Loss):
 
 
 class KLDivLoss(Loss):
-    """The sum of label * (log(label) - pred). pred: the logarithm of probabilities, or if not from_logits, no such."""
+    """The sum of label * (log(label) - pred). pred: the logarithm of probabilities, or if not from_logits, no such.
+
+    Parameters
+    ----------
+    from_logits : bool
+        Predictions are logarithms already.
+    axis : int
+        Along which.
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> print(gluon.loss.KLDivLoss(from_logits=False)(np.zeros((1, 2)), np.array([[0.25, 0.75]])))
+    [0.06540602]
+    """
 
     def __init__(self, from_logits=True, axis=-1, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -131,6 +241,23 @@ class SDMLLoss(KLDivLoss):
     """Of pairs x1[i], x2[i] that belong together: which x2 is the nearest of each x1 (Bonadiman et al., 2019).
 
     KLDivLoss of softmax(-|x1 - x2|^2), over all x2, and labels that give smoothing_parameter to the others.
+
+    Parameters
+    ----------
+    smoothing_parameter : float
+        The share of labels that goes to the others.
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> gluon.loss.SDMLLoss()(x, x).shape
+    (2,)
     """
 
     def __init__(self, smoothing_parameter=0.3, weight=1.0, batch_axis=0, **kwargs):
@@ -146,7 +273,25 @@ class SDMLLoss(KLDivLoss):
 
 
 class HuberLoss(Loss):
-    """(label - pred)^2 / (2 * rho) where they differ by at most rho, else the difference less rho / 2."""
+    """(label - pred)^2 / (2 * rho) where they differ by at most rho, else the difference less rho / 2.
+
+    Parameters
+    ----------
+    rho : float
+        Where it becomes linear.
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> pred, label = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> print(gluon.loss.HuberLoss()(pred, label))
+    [0.75 2.  ]
+    """
 
     def __init__(self, rho=1, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -159,7 +304,25 @@ class HuberLoss(Loss):
 
 
 class HingeLoss(Loss):
-    """max(0, margin - pred * label), of labels -1 and 1."""
+    """max(0, margin - pred * label), of labels -1 and 1.
+
+    Parameters
+    ----------
+    margin : float
+        How far apart is enough.
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> pred, label = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, -1.0], [1.0, 1.0]])
+    >>> print(gluon.loss.HingeLoss()(pred, label))
+    [1.5 0. ]
+    """
 
     def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -170,14 +333,50 @@ class HingeLoss(Loss):
 
 
 class SquaredHingeLoss(HingeLoss):
-    """The square of HingeLoss, of each element."""
+    """The square of HingeLoss, of each element.
+
+    Parameters
+    ----------
+    margin : float
+        How far apart is enough.
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> pred, label = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, -1.0], [1.0, 1.0]])
+    >>> print(gluon.loss.SquaredHingeLoss()(pred, label))
+    [4.5 0. ]
+    """
 
     def forward(self, pred, label, sample_weight=None):
         return self._mean(np.square(npx.relu(self._margin - pred * label.reshape(pred.shape))), sample_weight)
 
 
 class LogisticLoss(Loss):
-    """log(1 + exp(-pred * label)), of labels -1 and 1 ("signed"), or 0 and 1 (label_format "binary")."""
+    """log(1 + exp(-pred * label)), of labels -1 and 1 ("signed"), or 0 and 1 (label_format "binary").
+
+    Parameters
+    ----------
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    label_format : str
+        "signed" or "binary".
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> pred, label = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, -1.0], [1.0, 1.0]])
+    >>> print(gluon.loss.LogisticLoss()(pred, label))
+    [1.22009485 0.03336864]
+    """
 
     def __init__(self, weight=None, batch_axis=0, label_format="signed", **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -192,7 +391,25 @@ class LogisticLoss(Loss):
 
 
 class TripletLoss(Loss):
-    """max(0, |pred - positive|^2 - |pred - negative|^2 + margin), of each sample."""
+    """max(0, |pred - positive|^2 - |pred - negative|^2 + margin), of each sample.
+
+    Parameters
+    ----------
+    margin : float
+        How far apart is enough.
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> x, near, far = np.zeros((1, 2)), np.zeros((1, 2)), np.ones((1, 2))
+    >>> print(gluon.loss.TripletLoss()(x, near, far))
+    [0.]
+    """
 
     def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -208,6 +425,25 @@ class PoissonNLLLoss(Loss):
     """Of counts, under Poisson's distribution of mean exp(pred), or with from_logits=False pred.
 
     compute_full: with Stirling's approximation of the constant, for labels over 1.
+
+    Parameters
+    ----------
+    weight : float, optional
+        What losses are multiplied by.
+    from_logits : bool
+        Predictions are logarithms already.
+    batch_axis : int
+        The axis of samples.
+    compute_full : bool
+        Add the term of the label alone, by Stirling's formula.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> pred, label = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> print(gluon.loss.PoissonNLLLoss()(pred, label))
+    [ 4.55366896 33.84184348]
     """
 
     def __init__(self, weight=None, from_logits=True, batch_axis=0, compute_full=False, **kwargs):
@@ -225,7 +461,25 @@ class PoissonNLLLoss(Loss):
 
 
 class CosineEmbeddingLoss(Loss):
-    """1 - the cosine of the angle between two vectors where the label is 1; max(0, cosine - margin) where it is -1."""
+    """1 - the cosine of the angle between two vectors where the label is 1; max(0, cosine - margin) where it is -1.
+
+    Parameters
+    ----------
+    weight : float, optional
+        What losses are multiplied by.
+    batch_axis : int
+        The axis of samples.
+    margin : float
+        How far apart is enough.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> x, y = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    >>> print(gluon.loss.CosineEmbeddingLoss()(x, y, np.array([1])))
+    [1.]
+    """
 
     def __init__(self, weight=None, batch_axis=0, margin=0, **kwargs):
         super().__init__(weight, batch_axis, **kwargs)
@@ -247,6 +501,22 @@ class CTCLoss(Loss):
 
     layout: "NTC", with the samples along the first axis, or "TNC". label_layout: "NT" or "TN". Labels end before the
     first -1, or after so many as `label_lengths` says; pred_lengths: how many steps each sample has.
+
+    Parameters
+    ----------
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    label_layout : str
+        "NT" or "TN".
+    weight : float, optional
+        What losses are multiplied by.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> print(gluon.loss.CTCLoss()(np.zeros((1, 3, 2)), np.array([[0]])))
+    [0.28768207]
     """
 
     def __init__(self, layout="NTC", label_layout="NT", weight=None, **kwargs):

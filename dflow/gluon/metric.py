@@ -20,6 +20,11 @@ __all__ = ["Accuracy", "BinaryAccuracy", "CompositeEvalMetric", "CrossEntropy", 
 
 __getattr__ = missing(__name__, "Torch")
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 _registry: dict[str, type] = {}
 
 

@@ -15,6 +15,10 @@ from dflow.ops.files import reading
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 changes = 0     # how often a parameter got another array, or a block another part: then what was noted is out of date
 replicated = False          # there has been a parameter on several devices: blocks look where their arguments are
 
@@ -25,7 +29,18 @@ def changed():
 
 
 class DeferredInitializationError(RuntimeError):
-    """A parameter has no values yet, as its shape follows from the first input."""
+    """A parameter has no values yet, as its shape follows from the first input.
+
+    Examples
+    --------
+    >>> net = nn.Dense(2)
+    >>> net.initialize()
+    >>> try:
+    ...     net.weight.data()
+    ... except gluon.DeferredInitializationError:
+    ...     print("after the first call")
+    after the first call
+    """
 
 
 def _known(shape):
@@ -49,6 +64,39 @@ class Parameter:
 
     On several devices it is an array on each, with a gradient of its own. data() is that of the current device, which
     for a block's forward() is the one that its arguments are on. Without a device it is where other arrays are.
+
+    Parameters
+    ----------
+    name : str
+        For messages and files.
+    grad_req : str
+        "write", "add" or "null".
+    shape : int or tuple of int, optional
+        0 or -1: not known yet.
+    dtype : dtype
+        Of the parameters.
+    lr_mult : float
+        What learning rates are multiplied by.
+    wd_mult : float
+        What weight decay is multiplied by.
+    init : str or Initializer, optional
+        First values.
+    allow_deferred_init : bool
+        initialize() may come before the shape is known.
+    differentiable : bool
+        False: there is no gradient.
+    stype : str
+        "default".
+    grad_stype : str
+        "default".
+
+    Examples
+    --------
+    >>> weight = gluon.Parameter("weight", shape=(2, 3), init="ones")
+    >>> weight.initialize()
+    >>> print(weight.data())
+    [[1. 1. 1.]
+     [1. 1. 1.]]
     """
 
     given = 0                           # how often it was given values, other than by training
@@ -279,7 +327,22 @@ class Parameter:
 
 
 class Constant(Parameter):
-    """A parameter that is not trained: an array, or numbers to make one of."""
+    """A parameter that is not trained: an array, or numbers to make one of.
+
+    Parameters
+    ----------
+    value : ndarray or array_like
+        The numbers.
+    name : str
+        For messages and files.
+
+    Examples
+    --------
+    >>> scale = gluon.Constant([1.0, 2.0])
+    >>> scale.initialize()
+    >>> print(scale.data())
+    [1. 2.]
+    """
 
     def __init__(self, value, name="const"):
         value = np.asarray(value)
@@ -326,7 +389,21 @@ class Packed:
 
 
 class ParameterDict(dict):
-    """Parameters by name, and what is done to all of them."""
+    """Parameters by name, and what is done to all of them.
+
+    Parameters
+    ----------
+    parameters : dict or list
+        The first ones, by name.
+    shared : ParameterDict, optional
+        MXNet's; it changes nothing.
+
+    Examples
+    --------
+    >>> net = nn.Dense(2, in_units=3)
+    >>> sorted(net.collect_params())
+    ['bias', 'weight']
+    """
 
     packed = types.MappingProxyType({})     # names of Packed, each with what its parameters' names begin with
 

@@ -10,11 +10,34 @@ from dflow.ops.files import reading
 
 __all__ = ["SymbolBlock"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 MOST_TEXT = 1 << 28             # bytes of a program
 
 
 class SymbolBlock(HybridBlock):
-    """A recorded program as a block: see imports()."""
+    """A recorded program as a block: see imports().
+
+    Parameters
+    ----------
+    recorded : program
+        What imports() has read.
+    order : list of str, optional
+        Names of the inputs, in the order of a call.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> net = nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> path = os.path.join(tempfile.mkdtemp(), "net")
+    >>> files = net.export(path, inputs=np.ones((1, 3)))
+    >>> gluon.SymbolBlock.imports(files[0], ["data"], files[1])(np.ones((1, 3))).shape
+    (1, 2)
+    """
 
     def __init__(self, recorded, order=None):
         super().__init__()

@@ -8,6 +8,11 @@ from dflow.gluon.parameter import Parameter
 
 __all__ = ["Trainer"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 STORES = (None, "local", "device", "nccl")      # for which the trainer does it itself
 
 
@@ -37,6 +42,34 @@ class Trainer:
     kvstore.create() makes it, or the name of one. It is given the first values of parameters, by broadcast(), and
     the gradients, by pushpull(). update_on_kvstore: whether its optimizer changes them, not the trainer; None: where it
     says it can, but for a KVStore. What it says is asked when it is first used.
+
+    Parameters
+    ----------
+    params : ParameterDict, optional
+        MXNet's; it changes nothing.
+    optimizer : str or Optimizer
+        By its name, or itself.
+    optimizer_params : dict, optional
+        Arguments of the optimizer, if it is a name.
+    kvstore : str or KVStore, optional
+        What adds the gradients of several devices.
+    compression_params : dict, optional
+        MXNet's; None.
+    update_on_kvstore : bool, optional
+        MXNet's; whether the store changes the parameters.
+
+    Examples
+    --------
+    >>> net = nn.Dense(1)
+    >>> net.initialize("zeros")
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> x = np.ones((2, 3))
+    >>> with autograd.record():
+    ...     loss = gluon.loss.L2Loss()(net(x), np.ones((2, 1)))
+    >>> loss.backward()
+    >>> trainer.step(2)
+    >>> print(net.weight.data())
+    [[0.1 0.1 0.1]]
     """
 
     def __init__(self, params, optimizer, optimizer_params=None, kvstore="device", compression_params=None,

@@ -14,6 +14,10 @@ __all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "spli
 __getattr__ = missing(__name__, "replace_file HookHandle shape_is_known")
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def split_data(data, num_slice, batch_axis=0, even_split=True):
     """An array as a list of views of about the same length along an axis; of the very same if `even_split`."""
     size = data.shape[batch_axis]

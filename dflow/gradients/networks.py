@@ -12,7 +12,7 @@ import numpy
 from dflow import numpy as np
 from dflow._tracing.tape import Rule, add_rule, is_recording
 from dflow.gradients import added_inside, bare, has_gradient
-from dflow.ops import alignment, convolution, gathering, nn
+from dflow.ops import alignment, convolution, gathering, nn, special
 from dflow.ops.fallback import task
 
 
@@ -26,11 +26,11 @@ def gradients_of(function, *gradients, joint=None):
 gradients_of(nn.relu, lambda g, ans: g * np.sign(ans))         # nan at nan
 gradients_of(nn.sigmoid, lambda g, ans: g * (ans * (1 - ans)))
 gradients_of(nn.softrelu, lambda g, x: g * nn.sigmoid(x))
-gradients_of(nn.erf, lambda g, data: g * (2 / math.sqrt(math.pi)) * np.exp(-data * data))
-gradients_of(nn.erfinv, lambda g, ans: g * (math.sqrt(math.pi) / 2) * np.exp(ans * ans))
-gradients_of(nn.gamma, lambda g, data, ans: g * ans * nn.digamma(data))
-gradients_of(nn.gammaln, lambda g, data: g * nn.digamma(data))
-gradients_of(nn.digamma, lambda g, data: g * polygamma(1, data))
+gradients_of(special.erf, lambda g, data: g * (2 / math.sqrt(math.pi)) * np.exp(-data * data))
+gradients_of(special.erfinv, lambda g, ans: g * (math.sqrt(math.pi) / 2) * np.exp(ans * ans))
+gradients_of(special.gamma, lambda g, data, ans: g * ans * special.digamma(data))
+gradients_of(special.gammaln, lambda g, data: g * special.digamma(data))
+gradients_of(special.digamma, lambda g, data: g * polygamma(1, data))
 
 
 @has_gradient(None, lambda g, n, x: g * polygamma(n + 1, x))

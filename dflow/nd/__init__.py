@@ -634,4 +634,9 @@ set_mxnet_rules(True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (
     _name in _functions or getattr(_value, "__module__", "").startswith("dflow.nd"))]
-__all__ += ["contrib", "image", "linalg", "op", "random", "waitall"]
+__all__ += ["contrib", "from_dlpack", "from_numpy", "image", "linalg", "op", "random", "to_dlpack_for_read",
+            "to_dlpack_for_write", "waitall"]
+
+
+def __dir__():
+    return sorted(__all__)

@@ -33,6 +33,10 @@ __getattr__ = missing(__name__, """BatchNormWithReLU BilinearResize2D Deformable
     round_ste sign_ste""")
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def _means(length, size):
     """A matrix whose product with a column of `length` is `size` means of parts, which overlap where they must."""
     i, k = numpy.arange(size)[:, None], numpy.arange(length)

@@ -10,6 +10,10 @@ __all__ = ["det", "extractdiag", "gemm", "gemm2", "inverse", "makediag", "potrf"
 __getattr__ = missing(__name__, "extracttrian gelqf maketrian syevd")
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def _turned(x, turn):
     return x.mT if turn else x
 

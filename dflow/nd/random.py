@@ -18,6 +18,11 @@ __all__ = ["binomial", "categorical", "exponential", "exponential_like", "gamma"
            "negative_binomial", "negative_binomial_like", "normal", "normal_like", "poisson", "poisson_like", "randint",
            "randn", "shuffle", "uniform", "uniform_like"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 def _single(draw):
     """A draw of NumPy's that makes float32 itself."""
     return functools.partial(draw, dtype=np.float32)

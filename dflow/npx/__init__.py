@@ -1,7 +1,7 @@
 """MXNet's `npx` over dflow arrays: what neural networks need beside NumPy. `from dflow import np, npx; npx.set_np()`
 
 The functions are rows of the table (dflow/ops/nn.py, alignment.py, convolution.py, gathering.py, recurrent.py,
-regions.py) and those of dflow/ops/defaults.py and mxnet.py.
+regions.py, special.py) and those of dflow/ops/defaults.py and mxnet.py.
 """
 
 import dflow.ops.alignment  # noqa: F401  (makes the rows, as the next)
@@ -50,3 +50,7 @@ def __getattr__(name):
     if name in _MISSING:
         raise AttributeError(f"MXNet's npx.{name} is not in dflow")
     raise AttributeError(f"module 'dflow.npx' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -19,6 +19,11 @@ __all__ = ["adjust_lighting", "crop", "flip_left_right", "flip_top_bottom", "nor
            "random_color_jitter", "random_contrast", "random_crop", "random_flip_left_right", "random_flip_top_bottom",
            "random_hue", "random_lighting", "random_resized_crop", "random_saturation", "resize", "to_tensor"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 GREY = numpy.array([0.299, 0.587, 0.114], numpy.float32)    # what red, green and blue weigh
 
 # Principal components of the colours of ImageNet's images, by columns, scaled by their deviations (AlexNet).

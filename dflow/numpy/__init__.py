@@ -13,6 +13,7 @@ import numpy as _numpy
 
 from dflow import ops
 from dflow._array.core import is_array, ndarray
+from dflow._base.documents import composed as _composed
 from dflow._functions.numpy_inline import public as _public
 from dflow._functions.ufunc import ufunc as _ufunc
 from dflow.ops import fallback as _fallback
@@ -48,6 +49,7 @@ for _name in ("float128", "complex256", "__array_api_version__", "__array_namesp
 integer_dtypes = [_numpy.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 floating_dtypes = [_numpy.dtype(f"float{bits}") for bits in (16, 32, 64)]
 numeric_dtypes, boolean_dtypes = integer_dtypes + floating_dtypes, [_numpy.dtype(bool)]
+_MXNETS = ("integer_dtypes", "floating_dtypes", "numeric_dtypes", "boolean_dtypes")
 __version__ = _numpy.__version__                    # of the NumPy whose interface this is
 __all__ = [name for name in _numpy.__all__ if name[0] != "_"]
 
@@ -153,7 +155,7 @@ def _of_shapes(function):
         return _fallback.wrap(function(*_fallback.stand_in(args), **given))
 
     wrapper.__name__ = wrapper.__qualname__ = function.__name__
-    wrapper.__doc__ = f"numpy.{function.__name__} of the arrays' shapes and types.\n\n{function.__doc__}"
+    wrapper.__doc__ = _composed("", "shapes", function.__doc__, f"numpy.{function.__name__}")
     wrapper.__wrapped__ = function
     return _public(wrapper, function, __name__)
 
@@ -233,4 +235,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_SUBMODULES, *_numpy.__all__})
+    return sorted({*__all__, *_SUBMODULES, *_MXNETS, "__version__"})

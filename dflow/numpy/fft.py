@@ -7,3 +7,7 @@ from dflow.ops.table import namespace as _namespace
 
 globals().update(_namespace("numpy.fft"))
 __path__ = []                           # a package, as NumPy's
+
+
+def __dir__():
+    return sorted(__all__)

@@ -9,3 +9,7 @@ from dflow.ops.table import namespace as _namespace
 globals().update(_namespace("numpy.linalg"))
 _install(globals(), "numpy.linalg")
 __path__ = []                           # a package, as NumPy's
+
+
+def __dir__():
+    return sorted(__all__)

@@ -71,3 +71,7 @@ def _over_ours(name):
 __path__ = []                           # a package, as NumPy's
 for _name in ("polyutils", "polynomial", "chebyshev", "legendre", "hermite", "hermite_e", "laguerre"):
     globals()[_name] = _over_ours(_name)
+
+
+def __dir__():
+    return sorted(__all__)

@@ -19,4 +19,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *dir(_testing)})
+    return sorted(_testing.__all__)

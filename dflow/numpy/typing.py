@@ -10,5 +10,10 @@ from dflow._array.core import ndarray as _ndarray
 
 __all__ = ["ArrayLike", "DTypeLike", "NDArray"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 _ScalarT = TypeVar("_ScalarT", bound=_generic)
 NDArray = _ndarray[tuple[Any, ...], _dtype[_ScalarT]]

@@ -14,6 +14,11 @@ from dflow.ops.files import load, reading
 
 __all__ = ["export_model"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 OPSET = 18
 
 

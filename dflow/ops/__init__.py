@@ -20,6 +20,7 @@ from dflow.ops import (
     shape,
     sorting,
     statistics,
+    table,
 )
 
 hooks = core.table()
@@ -35,3 +36,4 @@ hooks.unwrap = fallback.unwrap
 hooks.wait_async = host.wait_async
 hooks.wrap = fallback.wrap
 core.check_table()
+table.describe_methods()

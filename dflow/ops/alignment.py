@@ -110,6 +110,33 @@ def ctc_loss(data, label, data_lengths=None, label_lengths=None, use_data_length
     or with blank_label="last" with -1, where the last class is the blank. The lengths, of shape (batch,), say how many
     steps and labels are a sequence's. 0, without a gradient, of what is too short for its labels. It is a Python
     function, so no graph() of it is replayed.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of shape (time, batch, classes).
+    label : ndarray
+        Of shape (batch, labels).
+    data_lengths : ndarray, optional
+        Of shape (batch,).
+    label_lengths : ndarray, optional
+        Of shape (batch,).
+    use_data_lengths : bool
+        Whether `data_lengths` counts.
+    use_label_lengths : bool
+        Whether `label_lengths` counts.
+    blank_label : str
+        "first" or "last": which class is the blank.
+
+    Returns
+    -------
+    ndarray
+        Of shape (batch,), and data's dtype.
+
+    Examples
+    --------
+    >>> print(npx.ctc_loss(np.zeros((3, 1, 2)), np.array([[1]])))
+    [0.28768207]
     """
     check_choice("blank_label", blank_label, ("first", "last"))
     x, label = floating(data), as_array(label)

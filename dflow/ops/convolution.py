@@ -122,6 +122,52 @@ def convolution(data, weight, bias=None, kernel=None, stride=None, dilate=None, 
 
     kernel, stride, dilate and pad have a number for each of one to three spatial axes. In a layout with C last, so has
     the weight. `workspace` is MXNet's: there is a limit of this module's.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    weight : ndarray
+        Of data's dtype; its shape is said above, or (outputs, inputs).
+    bias : ndarray, optional
+        Of shape (filter,).
+    kernel : tuple of int
+        The lengths of a window.
+    stride : tuple of int, optional
+        Steps between windows. None: 1 each.
+    dilate : tuple of int, optional
+        Steps between elements of a window. None: 1 each.
+    pad : tuple of int, optional
+        Zeros at both ends of each axis. None: none.
+    num_filter : int
+        How many filters.
+    num_group : int
+        How many groups of channels are apart.
+    workspace : int, optional
+        MXNet's; it changes nothing.
+    no_bias : bool
+        `bias` is not added.
+    cudnn_tune : str, optional
+        MXNet's; it changes nothing.
+    cudnn_off : bool
+        MXNet's; it changes nothing.
+    layout : str, optional
+        As "NCHW", the default for images, or "NHWC".
+
+    Returns
+    -------
+    ndarray
+        Of shape (sample, filter, space...), and data's dtype.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not go together.
+
+    Examples
+    --------
+    >>> print(npx.convolution(np.ones((1, 1, 1, 4)), np.ones((1, 1, 1, 3)), kernel=(1, 3), num_filter=1, no_bias=True))
+    [[[[3. 3.]]]]
     """
     x, last = _channels_first(floating(data), layout)
     n = x.ndim - 2
@@ -290,6 +336,57 @@ def deconvolution(data, weight, bias=None, kernel=None, stride=None, dilate=None
 
     Each element adds its multiple of the kernel to the result, of which `pad` elements are cut off on each side, `adj`
     less behind; target_shape, of the spatial axes, says both. In a layout with C last, so has the weight.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    weight : ndarray
+        Of data's dtype; its shape is said above, or (outputs, inputs).
+    bias : ndarray, optional
+        Of shape (filter,).
+    kernel : tuple of int
+        The lengths of a window.
+    stride : tuple of int, optional
+        Steps between windows. None: 1 each.
+    dilate : tuple of int, optional
+        Steps between elements of a window. None: 1 each.
+    pad : tuple of int, optional
+        Zeros at both ends of each axis. None: none.
+    adj : tuple of int, optional
+        Elements more at the end of each axis.
+    target_shape : tuple of int, optional
+        Of the result's spatial axes.
+    num_filter : int
+        How many filters.
+    num_group : int
+        How many groups of channels are apart.
+    workspace : int, optional
+        MXNet's; it changes nothing.
+    no_bias : bool
+        `bias` is not added.
+    cudnn_tune : str, optional
+        MXNet's; it changes nothing.
+    cudnn_off : bool
+        MXNet's; it changes nothing.
+    layout : str, optional
+        As "NCHW", the default for images, or "NHWC".
+
+    Returns
+    -------
+    ndarray
+        Of shape (sample, filter, space...), and data's dtype.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not go together.
+
+    Examples
+    --------
+    >>> x, weight = np.ones((1, 1, 1, 2)), np.ones((1, 1, 1, 3))
+    >>> print(npx.deconvolution(x, weight, kernel=(1, 3), num_filter=1, no_bias=True))
+    [[[[1. 2. 2. 1.]]]]
     """
     x, last = _channels_first(floating(data), layout)
     n = x.ndim - 2
@@ -353,6 +450,41 @@ def pooling(data, kernel=None, stride=None, pad=None, pool_type="max", pooling_c
 
     kernel, stride and pad have a number for each of one to three spatial axes; a global pool has one window. With the
     convention "full" a last window may reach beyond the padding. count_include_pad: padding counts for the mean.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    kernel : tuple of int, optional
+        The lengths of a window.
+    stride : tuple of int, optional
+        Steps between windows. None: 1 each.
+    pad : tuple of int, optional
+        Zeros at both ends of each axis. None: none.
+    pool_type : str
+        "max", "avg", "sum" or "lp".
+    pooling_convention : str
+        "valid", "same" or "full".
+    global_pool : bool
+        One window over all.
+    cudnn_off : bool
+        MXNet's; it changes nothing.
+    p_value : int, optional
+        The order of "lp".
+    count_include_pad : bool
+        Padding counts for the mean.
+    layout : str, optional
+        As "NCHW", the default for images, or "NHWC".
+
+    Returns
+    -------
+    ndarray
+        Of shape (sample, channel, space...), and data's dtype.
+
+    Examples
+    --------
+    >>> print(npx.pooling(np.arange(4.0).reshape(1, 1, 2, 2), kernel=(2, 2)))
+    [[[[3.]]]]
     """
     check_choice("pool_type", pool_type, ("max", "avg", "sum", "lp"))
     check_choice("pooling_convention", pooling_convention, ("valid", "full"))

@@ -156,6 +156,22 @@ def set_np(shape=True, array=True, dtype=False):
     functions take, and names of NumPy 1, are in mxnet_forms.py.
     The switch holds for the functions of dflow.numpy and dflow.numpy.random wherever they have been imported to.
     isinstance(x[0], np.ndarray) is True, as in MXNet.
+
+    Parameters
+    ----------
+    shape : bool
+        MXNet's; it must be True.
+    array : bool
+        MXNet's; it must be True.
+    dtype : bool
+        NumPy's types, not float32.
+
+    Examples
+    --------
+    >>> npx.set_np()
+    >>> np.ones(3).dtype
+    dtype('float32')
+    >>> npx.reset_np()
     """
     if array and not shape:
         raise ValueError("shape must be True where array is: NumPy's arrays may have no axes, or no elements")
@@ -171,22 +187,60 @@ def _set(shape, array, dtype, rules):
 
 
 def reset_np():
-    """NumPy's types again."""
+    """NumPy's types again.
+
+    Examples
+    --------
+    >>> npx.set_np()
+    >>> npx.reset_np()
+    >>> np.ones(3).dtype
+    dtype('float64')
+    """
     set_np(False, False, True)
 
 
 def is_np_shape():
-    """Whether set_np() asked for NumPy's shapes, which are all that there is."""
+    """Whether set_np() asked for NumPy's shapes, which are all that there is.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> npx.is_np_shape()
+    False
+    """
     return _state["shape"]
 
 
 def is_np_array():
-    """Whether set_np() asked for NumPy's arrays, which are all that there is."""
+    """Whether set_np() asked for NumPy's arrays, which are all that there is.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> npx.is_np_array()
+    False
+    """
     return _state["array"]
 
 
 def is_np_default_dtype():
-    """Whether what is made without a type has NumPy's, not float32."""
+    """Whether what is made without a type has NumPy's, not float32.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> npx.is_np_default_dtype()
+    True
+    """
     return _state["dtype"]
 
 
@@ -200,7 +254,23 @@ def set_np_shape(active):
 
 
 def set_np_default_dtype(is_np_default_dtype=True):
-    """NumPy's types for what is made without one, or float32, where set_np() holds; returns is_np_default_dtype()."""
+    """NumPy's types for what is made without one, or float32, where set_np() holds; returns is_np_default_dtype().
+
+    Parameters
+    ----------
+    is_np_default_dtype : bool
+        NumPy's types from now on.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> before = npx.set_np_default_dtype(True)
+    >>> npx.set_np_default_dtype(before)
+    True
+    """
     before = _state["dtype"]
     if before != bool(is_np_default_dtype):
         _state["dtype"] = not before

@@ -8,6 +8,7 @@ import numpy
 
 from dflow._array.core import array as as_array
 from dflow._array.core import empty, is_array, ndarray, window
+from dflow._base.documents import composed
 from dflow._functions.host_task import at_hand, host
 from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, public, small_first
 from dflow._functions.placement import follow
@@ -165,8 +166,7 @@ def blocking(function):
         return call(function, args, keywords)
 
     wrapper.__name__ = wrapper.__qualname__ = function.__name__
-    text = f"Blocking: waits for its arguments, calls numpy.{function.__name__} on copies."
-    wrapper.__doc__ = f"{text}\n\n{function.__doc__ or ''}"
+    wrapper.__doc__ = composed("", "copies", function.__doc__, f"numpy.{function.__name__}")
     wrapper.__wrapped__ = function
     return public(small_first(wrapper, function, -1 if function in VIEWING else SMALL), function, "dflow.numpy")
 

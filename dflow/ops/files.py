@@ -167,8 +167,7 @@ def _row(theirs, function):
     """The row of a function that calls NumPy's, which does not know our arrays."""
     functools.update_wrapper(function, theirs)
     function.__module__ = "dflow.numpy"
-    function.__doc__ = (f"Blocking: waits for its arguments, calls numpy.{theirs.__name__}; errors name the file."
-                        f"\n\n{theirs.__doc__}")
+    function.__doc__ = f"numpy.{theirs.__name__}; errors name the file. Waits for its arguments."
     add_row(theirs.__name__, function, kind="blocking")
 
 
@@ -216,7 +215,20 @@ TYPES = "f4 f8 f2 u1 i4 i1 i8 ?".split()        # by MXNet's numbers
 
 
 def save(file, arr):
-    """Write an array to a file, in NumPy's .npy format, or a list of them or a dictionary as .npz: waits for them."""
+    """Write an array to a file, in NumPy's .npy format, or a list of them or a dictionary as .npz: waits for them.
+
+    Parameters
+    ----------
+    file : str, path or file
+        Where the file is.
+    arr : ndarray, list or dict of ndarray
+        What is written.
+
+    Examples
+    --------
+    >>> import io
+    >>> npx.save(io.BytesIO(), np.arange(3))
+    """
     single = not isinstance(arr, (list, tuple, dict))
     named = arr if isinstance(arr, dict) else {str(i): x for i, x in enumerate([arr] if single else arr)}
     for name, x in named.items():
@@ -237,7 +249,22 @@ def save(file, arr):
 
 
 def savez(file, *args, **kwds):
-    """Write several arrays to a file, in NumPy's .npz format: by name, or as arr_0, arr_1, ...: waits for them."""
+    """Write several arrays to a file, in NumPy's .npz format: by name, or as arr_0, arr_1, ...: waits for them.
+
+    Parameters
+    ----------
+    file : str, path or file
+        Where the file is.
+    *args
+        Arrays, arr_0 and so on in the file.
+    **kwds
+        Arrays by their names in the file.
+
+    Examples
+    --------
+    >>> import io
+    >>> npx.savez(io.BytesIO(), x=np.arange(3))
+    """
     named = {f"arr_{i}": x for i, x in enumerate(args)}
     if both := named.keys() & kwds.keys():
         raise ValueError(f"{', '.join(sorted(both))}: names of arrays that are given by place, too")
@@ -248,6 +275,24 @@ def load(file):
     """What save() wrote: an array, a list of them or a dictionary. Also NumPy's files of these, and MXNet's own.
 
     ValueError for any other file, or one that is damaged.
+
+    Parameters
+    ----------
+    file : str, path or file
+        Where the file is.
+
+    Returns
+    -------
+    ndarray, list or dict of ndarray
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> npx.save(file, np.arange(3))
+    >>> _ = file.seek(0)
+    >>> print(npx.load(file))
+    [0 1 2]
     """
     with opened(file) as stream, reading(file):
         begin = stream.tell()

@@ -35,7 +35,32 @@ def _along_last(x, index, mode="clip"):
 @op("j, 5", "j, 3, 8, 1, 'int32'", "i % 4, 4, dtype='float64'", "j * 1.0, 4", "j, 0", "j - 1, 4", module="npx",
     gradient=True)
 def one_hot(data, depth, on_value=1.0, off_value=0.0, dtype="float32"):
-    """on_value at each index along a new last axis of length `depth`, off_value elsewhere."""
+    """on_value at each index along a new last axis of length `depth`, off_value elsewhere.
+
+    Parameters
+    ----------
+    data : ndarray of int
+        Of any shape.
+    depth : int
+        The length of the new axis.
+    on_value : float
+        At the index.
+    off_value : float
+        Elsewhere.
+    dtype : dtype
+        Of the result.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and one axis more.
+
+    Examples
+    --------
+    >>> print(npx.one_hot(np.array([0, 2]), 3))
+    [[1. 0. 0.]
+     [0. 0. 1.]]
+    """
     if depth < 0:
         raise ValueError(f"depth must not be negative: {depth}")
     on, off = (numpy.asarray(value, dtype) for value in (on_value, off_value))
@@ -49,6 +74,29 @@ def pick(data, index, axis=-1, mode="clip", keepdims=False):
     """The element along an axis that an index, of data's shape without that axis, says; of the flattened for None.
 
     An index out of bounds is the nearest that is in ("clip"), or counted on from the other end ("wrap").
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+    index : ndarray
+        Of integers, also ones of a floating point dtype.
+    axis : int, optional
+        None: of the flattened array.
+    mode : str
+        "clip" or "wrap".
+    keepdims : bool
+        Keep the axis, with length 1.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of index.
+
+    Examples
+    --------
+    >>> print(npx.pick(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 0])))
+    [2. 3.]
     """
     check_choice("mode", mode, ("clip", "wrap"))
     x, index = as_array(data), _integers(index)
@@ -69,6 +117,31 @@ def topk(data, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"
     """The k largest elements along an axis, or the smallest; all of them, sorted, for k < 1. Of equal ones the first.
 
     ret_typ: their "indices" (of type dtype), the "value"s, a list of "both" (values first), or a "mask" of ones.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+    axis : int, optional
+        None: of the flattened array.
+    k : int
+        How many.
+    ret_typ : str
+        "indices", "value", "both" or "mask".
+    is_ascend : bool
+        The smallest, not the largest.
+    dtype : dtype
+        Of indices.
+
+    Returns
+    -------
+    ndarray or list of ndarray
+        k long along the axis, or with a mask of data's shape.
+
+    Examples
+    --------
+    >>> print(npx.topk(np.array([3.0, 1.0, 2.0]), k=2, ret_typ="value"))
+    [3. 2.]
     """
     check_choice("ret_typ", ret_typ, ("indices", "value", "both", "mask"))
     x = whole = as_array(data)
@@ -107,6 +180,31 @@ def sequence_mask(data, sequence_length=None, use_sequence_length=False, value=0
     """data, with a value where the step along `axis`, 0 or 1, is not below the sequence's length.
 
     The other of the two axes counts the sequences.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of shape (time, batch, ...), or (batch, time, ...).
+    sequence_length : ndarray, optional
+        Of shape (batch,).
+    use_sequence_length : bool
+        Whether `sequence_length` counts.
+    value : float
+        What is put there.
+    axis : int
+        Along which.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(npx.sequence_mask(np.ones((3, 2)), np.array([1, 2]), True))
+    [[1. 1.]
+     [0. 1.]
+     [0. 0.]]
     """
     x = as_array(data)
     if not use_sequence_length:
@@ -126,6 +224,32 @@ def embedding(data, weight, input_dim=None, output_dim=None, dtype=None, sparse_
     """Rows of a weight matrix; an index out of bounds is the nearest that is in.
 
     input_dim and output_dim are the weight's shape. The result has its type; `sparse_grad` is MXNet's.
+
+    Parameters
+    ----------
+    data : ndarray
+        Indices, of any shape.
+    weight : ndarray
+        Of shape (rows, columns).
+    input_dim : int, optional
+        Rows of the weight.
+    output_dim : int, optional
+        Columns of the weight.
+    dtype : dtype, optional
+        MXNet's; it changes nothing.
+    sparse_grad : bool
+        MXNet's; it changes nothing.
+
+    Returns
+    -------
+    ndarray
+        Of shape (..., columns), and the weight's dtype.
+
+    Examples
+    --------
+    >>> print(npx.embedding(np.array([1, 0]), np.array([[1.0, 2.0], [3.0, 4.0]])))
+    [[3. 4.]
+     [1. 2.]]
     """
     weight = as_array(weight)
     if weight.ndim != 2:
@@ -154,7 +278,29 @@ def _gather(x, index):
 @op("x, [[0, 1, 2], [2, 0, 3]]", "d, [[0, 1]]", "x, j[None, :3]", "x, [[0, -1], [1, -2]]", kind="host", module="npx",
     gradient=True)
 def gather_nd(data, indices):
-    """Elements, or parts: indices[k] are those of axis k. IndexError on reading for what is out of bounds."""
+    """Elements, or parts: indices[k] are those of axis k. IndexError on reading for what is out of bounds.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+    indices : ndarray of int
+        Of shape (axes, ...): a row for each of the first axes.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    IndexError
+        On reading, for an index that is out of bounds.
+
+    Examples
+    --------
+    >>> print(npx.gather_nd(np.array([[1, 2], [3, 4]]), np.array([[0, 1], [1, 0]])))
+    [2 3]
+    """
     x = as_array(data)
     index = _check_places("indices", indices, x.ndim)
     return task(_gather, x, index, shape=index.shape[1:] + x.shape[index.shape[0]:], dtype=x.dtype)
@@ -169,7 +315,32 @@ def _scatter(shape, x, index):
 @op("w, [[0, 1, 2, 2], [2, 0, 3, 1]], (3, 4)", "x, j[None, :3], shape=(4, 4)", kind="host", module="npx",
     gradient=True)
 def scatter_nd(data, indices, shape):
-    """Zeros of a shape with data at places: see gather_nd. Of data for one place the last stays."""
+    """Zeros of a shape with data at places: see gather_nd. Of data for one place the last stays.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+    indices : ndarray of int
+        Of shape (axes, ...): a row for each of the first axes.
+    shape : tuple of int
+        Of the result.
+
+    Returns
+    -------
+    ndarray
+        Of that shape, and data's dtype.
+
+    Raises
+    ------
+    IndexError
+        On reading, for an index that is out of bounds.
+
+    Examples
+    --------
+    >>> print(npx.scatter_nd(np.array([5, 6]), np.array([[0, 2]]), (4,)))
+    [5 0 6 0]
+    """
     x, shape = as_array(data), tuple(shape)
     index = _check_places("indices", indices, len(shape))
     check_shape("data", x, index.shape[1:] + shape[index.shape[0]:])
@@ -208,27 +379,113 @@ def _changed(change, data, indices, val):
 
 @op("x, [[0, 1, 2], [2, 0, 3]], v", "d, [[0, 1]], 2.5", kind="host", module="npx", gradient=True)
 def index_update(data, indices, val):
-    """A copy of data with values at places: see gather_nd. Of values for one place the last stays."""
+    """A copy of data with values at places: see gather_nd. Of values for one place the last stays.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+    indices : ndarray of int
+        Of shape (axes, ...): a row for each of the first axes.
+    val : ndarray
+        Of the shape of the places.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Raises
+    ------
+    IndexError
+        On reading, for an index that is out of bounds.
+
+    Examples
+    --------
+    >>> print(npx.index_update(np.zeros(4), np.array([[0, 2]]), np.array([5.0, 6.0])))
+    [5. 0. 6. 0.]
+    """
     return _changed(_update, data, indices, val)
 
 
 @op("x, [[0, 1, 0], [2, 0, 2]], v", "d, [[0, 0]], 2.5", "i, [[0, 1], [1, 1]], j[:2]", kind="host", module="npx",
     gradient=True)
 def index_add(data, indices, val):
-    """A copy of data with values added at places: see gather_nd. Values for one place are all added."""
+    """A copy of data with values added at places: see gather_nd. Values for one place are all added.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+    indices : ndarray of int
+        Of shape (axes, ...): a row for each of the first axes.
+    val : ndarray
+        Of the shape of the places.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Raises
+    ------
+    IndexError
+        On reading, for an index that is out of bounds.
+
+    Examples
+    --------
+    >>> print(npx.index_add(np.ones(4), np.array([[0, 0]]), np.array([5.0, 6.0])))
+    [12.  1.  1.  1.]
+    """
     return _changed(_add, data, indices, val)
 
 
 @op("x", "i % 3", "x[:0]", "x[0, 0]", kind="blocking", module="npx")
 def nonzero(a):
-    """The indices of what is not zero, a row for each: waits."""
+    """The indices of what is not zero, a row for each: waits.
+
+    Parameters
+    ----------
+    a : ndarray
+        Of any shape and dtype.
+
+    Returns
+    -------
+    ndarray of int
+        Of shape (found, axes).
+
+    Examples
+    --------
+    >>> print(npx.nonzero(np.array([0, 3, 0, 4])))
+    [[1]
+     [3]]
+    """
     x = as_array(a)
     return joining.stack(counting.nonzero(x if x.ndim else x.reshape(1)), 1).astype(numpy.int64, copy=False)
 
 
 @op("x, l[:3]", "x, k > 1, axis=1", kind="blocking", module="npx")
 def boolean_mask(data, index, axis=0):
-    """The parts of data along an axis where a mask is true: waits for the mask."""
+    """The parts of data along an axis where a mask is true: waits for the mask.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+    index : ndarray
+        Of one axis: what is not zero is true.
+    axis : int
+        Along which.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> print(npx.boolean_mask(np.array([1, 2, 3]), np.array([1, 0, 1])))
+    [1 3]
+    """
     x, mask = as_array(data), as_array(index) != 0
     axis = normalize_axis_index(axis, x.ndim)
     check_shape("index", mask, (x.shape[axis],))
@@ -243,7 +500,30 @@ def _all_true(x, msg):
 
 @op("x < 99", kind="host", module="npx")
 def constraint_check(x, msg="Constraint violated."):
-    """True if all elements are; else a ValueError for whoever reads it."""
+    """True if all elements are; else a ValueError for whoever reads it.
+
+    Parameters
+    ----------
+    x : ndarray of bool
+        Of any shape.
+    msg : str
+        Of the error.
+
+    Returns
+    -------
+    ndarray of bool
+        Without axes.
+
+    Raises
+    ------
+    ValueError
+        On reading, where some element is false.
+
+    Examples
+    --------
+    >>> print(npx.constraint_check(np.array([True, True])))
+    True
+    """
     return task(_all_true, as_array(x), msg=msg, shape=(), dtype=bool)
 
 
@@ -251,7 +531,23 @@ def constraint_check(x, msg="Constraint violated."):
 
 @op("d", "x", "v", module="npx", kind="view")
 def batch_flatten(data):
-    """All axes but the first as one."""
+    """All axes but the first as one.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+
+    Returns
+    -------
+    ndarray
+        Of shape (batch, n).
+
+    Examples
+    --------
+    >>> npx.batch_flatten(np.ones((2, 3, 4))).shape
+    (2, 12)
+    """
     x = as_array(data)
     return x.reshape(x.shape[0], math.prod(x.shape[1:]))
 
@@ -309,6 +605,32 @@ def reshape(a, newshape, reverse=False, order="C"):
 
     -1: what is left; -2: the same length; -3: no such axis, of length 1; -4: all axes that follow; -5: two axes as one;
     -6: an axis as two, whose lengths, one of them perhaps -1, follow: with `reverse` they are before it.
+
+    Parameters
+    ----------
+    a : ndarray
+        Of any shape and dtype.
+    newshape : int or tuple of int
+        Lengths and codes.
+    reverse : bool
+        Read the codes from the end.
+    order : str
+        How the elements follow each other: C or F.
+
+    Returns
+    -------
+    ndarray
+        A view where NumPy gives one.
+
+    Raises
+    ------
+    ValueError
+        Where the elements do not fit.
+
+    Examples
+    --------
+    >>> npx.reshape(np.ones((2, 3, 4)), (-2, -5)).shape
+    (2, 12)
     """
     x = as_array(a)
     codes = (newshape,) if isinstance(newshape, int) else tuple(newshape)
@@ -329,7 +651,38 @@ def _between(ndim, begin, end, name):
 @op("x, s[:3]", "d, s, 3, 4, 1", "d, r[:, :20], -2, None, 1, None", "d, x, lhs_begin=1, lhs_end=2, rhs_end=-1",
     module="npx", kind="view")
 def reshape_like(lhs, rhs, lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=None):
-    """A view of lhs with the shape of rhs, or with some axes of rhs, from begin to end, in place of some of its own."""
+    """A view of lhs with the shape of rhs, or with some axes of rhs, from begin to end, in place of some of its own.
+
+    Parameters
+    ----------
+    lhs : ndarray
+        Of any shape and dtype.
+    rhs : ndarray
+        Whose shape counts.
+    lhs_begin : int, optional
+        The first axis of lhs that is replaced.
+    lhs_end : int, optional
+        The axis of lhs after the last.
+    rhs_begin : int, optional
+        The first axis of rhs that is taken.
+    rhs_end : int, optional
+        The axis of rhs after the last.
+
+    Returns
+    -------
+    ndarray
+        A view.
+
+    Raises
+    ------
+    ValueError
+        Where the elements do not fit.
+
+    Examples
+    --------
+    >>> npx.reshape_like(np.ones(6), np.ones((2, 3))).shape
+    (2, 3)
+    """
     x, shape = as_array(lhs), as_array(rhs).shape
     first, last = _between(x.ndim, lhs_begin, lhs_end, "lhs")
     start, stop = _between(len(shape), rhs_begin, rhs_end, "rhs")
@@ -339,7 +692,29 @@ def reshape_like(lhs, rhs, lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end
 @op("x, 1, 3", "d, (0, 1), (2, 3)", "d, (None, 2, 4), (None, 0, 0), (1, -1, -2)", "x, (-2, None), (None, -1)",
     "x, (0,), (3,), (2,)", name="slice", module="npx")
 def sliced(data, begin, end, step=()):
-    """A copy of a part: from `begin` to `end` in steps of `step`, a number for each of the first axes, or one alone."""
+    """A copy of a part: from `begin` to `end` in steps of `step`, a number for each of the first axes, or one alone.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+    begin : int or tuple
+        Where the part begins; None: at the first.
+    end : int or tuple
+        Where it ends; None: after the last.
+    step : int, float or tuple
+        From one to the next.
+
+    Returns
+    -------
+    ndarray
+        A copy, of data's dtype.
+
+    Examples
+    --------
+    >>> print(npx.slice(np.arange(6), 1, 4))
+    [1 2 3]
+    """
     step = () if step is None else step
     begin, end, step = ((x,) if x is None or isinstance(x, int) else tuple(x) for x in (begin, end, step))
     if len(begin) != len(end) or len(step) > len(begin):
@@ -347,9 +722,33 @@ def sliced(data, begin, end, step=()):
     return as_array(data)[tuple(map(slice, begin, end, step + (None,) * (len(begin) - len(step))))].copy()
 
 
+sliced.__name__ = sliced.__qualname__ = "slice"         # a builtin's name, which this module uses
+sliced.__module__ = "dflow.npx"
+
+
 @op("d, d[:1, :2, 3:]", "d, x[:2], 0", "d, d[:, :, 3:, 1:], (2, -1)", module="npx")
 def slice_like(data, shape_like, axes=()):
-    """A copy of the first elements, as many as another array has along these axes, or along all."""
+    """A copy of the first elements, as many as another array has along these axes, or along all.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+    shape_like : ndarray
+        Whose shape counts.
+    axes : tuple of int
+        Which; empty: all.
+
+    Returns
+    -------
+    ndarray
+        A copy, of data's dtype.
+
+    Examples
+    --------
+    >>> print(npx.slice_like(np.arange(6), np.ones(2)))
+    [0 1]
+    """
     x, shape = as_array(data), as_array(shape_like).shape
     axes = (axes,) if isinstance(axes, int) else tuple(axes) or tuple(range(x.ndim))
     key = [slice(None)] * x.ndim
@@ -363,13 +762,53 @@ def slice_like(data, shape_like, axes=()):
 
 @op("d", "v", module="npx")
 def shape_array(data):
-    """The shape, as an array."""
+    """The shape, as an array.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+
+    Returns
+    -------
+    ndarray of int
+        Of shape (axes,).
+
+    Examples
+    --------
+    >>> print(npx.shape_array(np.ones((2, 3))))
+    [2 3]
+    """
     return as_array(numpy.array(as_array(data).shape, numpy.int64))
 
 
 @op("x", "x, 1.5, 2.0", "x, axis=-1", "x, 0, 1, 2, axis=0", "d, 3, axis=2", "i", module="npx")
 def arange_like(data, start=0.0, step=1.0, repeat=1, axis=None):
-    """start, start + step, ..., each `repeat` times: of data's type, and of its shape, or along an axis of it."""
+    """start, start + step, ..., each `repeat` times: of data's type, and of its shape, or along an axis of it.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+    start : float
+        The first number.
+    step : float
+        From one to the next.
+    repeat : int
+        How often each is there.
+    axis : int, optional
+        None: of data's shape.
+
+    Returns
+    -------
+    ndarray
+        Of data's dtype.
+
+    Examples
+    --------
+    >>> print(npx.arange_like(np.ones((2, 3)), axis=1))
+    [0. 1. 2.]
+    """
     x = as_array(data)
     if repeat < 1:
         raise ValueError(f"repeat must be at least 1, not {repeat}")
@@ -382,7 +821,29 @@ def arange_like(data, start=0.0, step=1.0, repeat=1, axis=None):
 @op("v[:1], x", "x[:, :1], x", "v[:1], x, (0,), (-1,)", "d[:, :1], x, 1, 0",
     module="npx", kind="view")
 def broadcast_like(lhs, rhs, lhs_axes=None, rhs_axes=None):
-    """A view of lhs with the shape of rhs, or with the lengths of some axes of rhs at some of its own."""
+    """A view of lhs with the shape of rhs, or with the lengths of some axes of rhs at some of its own.
+
+    Parameters
+    ----------
+    lhs : ndarray
+        Of any shape and dtype.
+    rhs : ndarray
+        Whose shape counts.
+    lhs_axes : tuple of int, optional
+        Of lhs. None: all.
+    rhs_axes : tuple of int, optional
+        Of rhs. None: all.
+
+    Returns
+    -------
+    ndarray
+        A view.
+
+    Examples
+    --------
+    >>> npx.broadcast_like(np.ones((1, 3)), np.ones((2, 3))).shape
+    (2, 3)
+    """
     x, y = as_array(lhs), as_array(rhs)
     if lhs_axes is None and rhs_axes is None:
         return broadcast_to(x, y.shape)

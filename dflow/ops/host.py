@@ -11,7 +11,14 @@ __all__ = ["Future", "submit"]
 
 
 class Future:
-    """What a host task will return: result() waits for it, `await` too."""
+    """What a host task will return: result() waits for it, `await` too. submit() makes it.
+
+    Examples
+    --------
+    >>> future = dflow.submit(sum, [1, 2, 3])
+    >>> future.result(), future.done()
+    (6, True)
+    """
 
     def __init__(self, state):
         self._state = state
@@ -42,9 +49,35 @@ class Future:
 def submit(fn, *args, shape=None, dtype=None, **kwargs):
     """Run fn(*args, **kwargs) on a worker once its arrays are computed; returns at once.
 
-    Arrays among the arguments reach fn as read-only NumPy arrays over the same memory, without a copy. With `shape`
-    (and `dtype`, float64 unless given) the result is a pending array of that shape, which takes fn's return value;
-    without, a Future. What fn raises is raised by whoever reads the result. fn may submit more work, not wait for any.
+    What fn raises is raised by whoever reads the result. fn may submit more work, not wait for any.
+
+    Parameters
+    ----------
+    fn : callable
+    *args, **kwargs
+        Arrays among them, of any shape and dtype, reach fn as read-only NumPy arrays over the same memory: no copy.
+    shape : int or tuple of int, optional
+        The result is a pending array of that shape, which takes fn's return value.
+    dtype : dtype, optional
+        Of that array: float64 unless given.
+
+    Returns
+    -------
+    Future or ndarray
+        A Future, without `shape`.
+
+    Raises
+    ------
+    TypeError
+        Where fn cannot be called, and for a dtype without a shape.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> x = np.arange(6.0)
+    >>> y = dflow.submit(numpy.cumsum, x, shape=x.shape)
+    >>> print(y + 1)
+    [ 1.  2.  4.  7. 11. 16.]
     """
     if not callable(fn):
         raise TypeError(f"fn must be callable, not {fn!r}")

@@ -41,6 +41,26 @@ def foreach(body, data, init_states):
     """body(part, states) -> (output, states) for each part along the first axis of one or more arrays.
 
     Returns the outputs, stacked, and the last states.
+
+    Parameters
+    ----------
+    body : callable
+        (part, states) -> (output, states).
+    data : ndarray or list of ndarray
+        What is gone through.
+    init_states : ndarray or list of ndarray
+        The first states.
+
+    Returns
+    -------
+    tuple
+        The outputs, stacked, and the last states.
+
+    Examples
+    --------
+    >>> total, last = npx.foreach(lambda x, s: (x + s, x + s), np.arange(4.0), np.zeros(()))
+    >>> print(total, last)
+    [0. 1. 3. 6.] 6.0
     """
     arrays = [as_array(x) for x in _listed(data)]
     lengths = {len(x) for x in arrays}
@@ -57,6 +77,28 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
     """func(*loop_vars) -> (output, loop_vars) while cond(*loop_vars), which is waited for, at most so many times.
 
     Returns the outputs, stacked and with zeros up to max_iterations, and the last variables.
+
+    Parameters
+    ----------
+    cond : callable
+        Of the variables.
+    func : callable
+        Of the variables: (output, variables).
+    loop_vars : list of ndarray
+        The first variables.
+    max_iterations : int
+        At most so many rounds.
+
+    Returns
+    -------
+    tuple
+        The outputs, stacked, and the last variables.
+
+    Examples
+    --------
+    >>> outputs, last = npx.while_loop(lambda x: x < 3, lambda x: (x, x + 1), [np.zeros(1)], max_iterations=4)
+    >>> print(last[0])
+    [3.]
     """
     if max_iterations is None or max_iterations < 0:
         raise ValueError(f"max_iterations must be a number of at least 0, not {max_iterations}")
@@ -78,7 +120,29 @@ def _lengthened(x, missing):
 
 
 def cond(pred, then_func, else_func, inputs=()):
-    """then_func(*inputs) if pred, or what pred(*inputs) returns, is true, else else_func(*inputs). Waits for it."""
+    """then_func(*inputs) if pred, or what pred(*inputs) returns, is true, else else_func(*inputs). Waits for it.
+
+    Parameters
+    ----------
+    pred : ndarray, bool or callable
+        The condition, or a function of inputs.
+    then_func : callable
+        Called if it is true.
+    else_func : callable
+        Called if it is not.
+    inputs : list of ndarray
+        What the functions are called with.
+
+    Returns
+    -------
+    ndarray or list of ndarray
+        What the function returns.
+
+    Examples
+    --------
+    >>> print(npx.cond(np.array(1), lambda x: x + 1, lambda x: x, [np.ones(2)]))
+    [2. 2.]
+    """
     inputs = _listed(inputs)
     return (then_func if bool(pred(*inputs) if callable(pred) else pred) else else_func)(*inputs)
 
@@ -112,6 +176,23 @@ def from_numpy(ndarray, zero_copy=True):
 
     ValueError with zero_copy for an array that is not C-contiguous. Operations on memory of others are complete when
     their calls return: where that matters more than a copy, zero_copy=False.
+
+    Parameters
+    ----------
+    ndarray : numpy.ndarray
+        Of any shape, and a numeric dtype.
+    zero_copy : bool
+        Over the same memory.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> import numpy
+    >>> print(npx.from_numpy(numpy.arange(3)))
+    [0 1 2]
     """
     if not isinstance(ndarray, numpy.ndarray):
         raise TypeError(f"a NumPy array is expected, not {type(ndarray).__name__}")
@@ -140,12 +221,42 @@ class _Exporter:
 
 
 def from_dlpack(dlpack):
-    """An array with the numbers of a capsule, or of an object that gives one: see np.from_dlpack()."""
+    """An array with the numbers of a capsule, or of an object that gives one: see np.from_dlpack().
+
+    Parameters
+    ----------
+    dlpack : capsule or object
+        With __dlpack__(), as torch.Tensor.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> print(npx.from_dlpack(np.arange(3)))
+    [0 1 2]
+    """
     return TABLE["numpy", "from_dlpack"].function(dlpack if hasattr(dlpack, "__dlpack__") else _Exporter(dlpack))
 
 
 def to_dlpack_for_read(data):
-    """A capsule of an array's memory: waits for it."""
+    """A capsule of an array's memory: waits for it.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype.
+
+    Returns
+    -------
+    capsule
+
+    Examples
+    --------
+    >>> print(npx.from_dlpack(npx.to_dlpack_for_read(np.arange(3))))
+    [0 1 2]
+    """
     return data.__dlpack__(max_version=(1, 0))
 
 
@@ -170,6 +281,37 @@ def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, device=Non
     """Ones with a probability `prob`, or one whose log-odds are `logit`, else zeros: float32 unless asked for.
 
     Either may be an array, which the result, of shape `size`, broadcasts with.
+
+    Parameters
+    ----------
+    prob : float or ndarray, optional
+        Probabilities.
+    logit : float or ndarray, optional
+        Log-odds.
+    size : int or tuple of int, optional
+        The shape. None: that of the parameters.
+    dtype : dtype, optional
+        float32 unless given.
+    ctx : Device, optional
+        Where the result is; MXNet's older word.
+    device : Device, optional
+        Where the result is. None: the current one.
+    out : ndarray, optional
+        Where the result goes.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ValueError
+        For both of prob and logit, or none.
+
+    Examples
+    --------
+    >>> print(npx.bernoulli(1.0, size=3))
+    [1. 1. 1.]
     """
     if (prob is None) == (logit is None):
         raise ValueError("either prob or logit must be given, and not both")
@@ -193,12 +335,62 @@ def _of_batches(name):
 
 
 def uniform_n(low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None, device=None):
-    """Uniform in [low, high), float32 unless asked for; the shape is batch_shape and that of the parameters behind."""
+    """Uniform in [low, high), float32 unless asked for; the shape is batch_shape and that of the parameters behind.
+
+    Parameters
+    ----------
+    low : float or ndarray
+        The least number.
+    high : float or ndarray
+        What all are below.
+    batch_shape : int or tuple of int, optional
+        In front of the parameters' shape.
+    dtype : dtype, optional
+        float32 unless given.
+    ctx : Device, optional
+        Where the result is; MXNet's older word.
+    device : Device, optional
+        Where the result is. None: the current one.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> npx.uniform_n(0.0, np.ones(2), batch_shape=3).shape
+    (3, 2)
+    """
     return _of_batches("uniform")(low, high, batch_shape, dtype, ctx if device is None else device)
 
 
 def normal_n(loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None, device=None):
-    """Normal, of mean `loc` and deviation `scale`; the rest as of uniform_n()."""
+    """Normal, of mean `loc` and deviation `scale`; the rest as of uniform_n().
+
+    Parameters
+    ----------
+    loc : float or ndarray
+        The mean.
+    scale : float or ndarray
+        The deviation.
+    batch_shape : int or tuple of int, optional
+        In front of the parameters' shape.
+    dtype : dtype, optional
+        float32 unless given.
+    ctx : Device, optional
+        Where the result is; MXNet's older word.
+    device : Device, optional
+        Where the result is. None: the current one.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> npx.normal_n(np.zeros(2), batch_shape=3).shape
+    (3, 2)
+    """
     return _of_batches("normal")(loc, scale, batch_shape, dtype, ctx if device is None else device)
 
 
@@ -245,5 +437,17 @@ def multinomial(n, p, shape=None, dtype=float32, ctx=None, device=None, out=None
 # -- the seed -------------------------------------------------------------------------------------
 
 def seed(seed, ctx="all"):
-    """Start the numbers of dflow.numpy.random from a seed; there is one stream for all devices."""
+    """Start the numbers of dflow.numpy.random from a seed; there is one stream for all devices.
+
+    Parameters
+    ----------
+    seed : int
+        Where the numbers start.
+    ctx : str or Device
+        MXNet's; it changes nothing.
+
+    Examples
+    --------
+    >>> npx.seed(3)
+    """
     _draw("rand").__self__.start(seed % 2**32 if isinstance(seed, int) else seed)       # MXNet's may be negative

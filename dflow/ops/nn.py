@@ -6,7 +6,6 @@ that is a floating point type.
 
 import importlib
 import math
-from functools import cache
 
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
@@ -22,6 +21,7 @@ from dflow.ops.reductions import max as largest
 from dflow.ops.reductions import mean as mean_of
 from dflow.ops.reductions import sum as sum_of
 from dflow.ops.shape import expand_dims
+from dflow.ops.special import erf
 from dflow.ops.table import TABLE, op, recorded
 
 exp, expm1, log, log1p, sqrt, tanh = (
@@ -57,13 +57,45 @@ def lying_along(p, axis, ndim):
 
 @op("x", "i", "3.0", module="npx", gradient=True)
 def relu(data):
-    """max(x, 0)."""
+    """max(x, 0).
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(npx.relu(np.array([-1.0, 2.0])))
+    [0. 2.]
+    """
     return maximum(data, 0)
 
 
 @op("x", "x * 1000", "i", module="npx", gradient=True)
 def sigmoid(data):
-    """1 / (1 + exp(-x)); no intermediate result overflows."""
+    """1 / (1 + exp(-x)); no intermediate result overflows.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(npx.sigmoid(np.array([0.0, 2.0])))
+    [0.5        0.88079708]
+    """
     x = floating(data)
     e = exp(-absolute(x))
     return where(x < 0, e, 1) / (1 + e)
@@ -89,7 +121,30 @@ ACTIVATIONS = {
 @op("x", "x, 'sigmoid'", "x, 'tanh'", "x, 'softrelu'", "x * 1000, 'softrelu'", "x, act_type='softsign'",
     "x, 'log_sigmoid'", "x, 'mish'", module="npx")
 def activation(data, act_type="relu"):
-    """A function of each element: relu, sigmoid, log_sigmoid, mish, tanh, softrelu or softsign."""
+    """A function of each element: relu, sigmoid, log_sigmoid, mish, tanh, softrelu or softsign.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    act_type : str
+        Which function.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        For another act_type.
+
+    Examples
+    --------
+    >>> print(npx.activation(np.array([0.0, -1.0]), "tanh"))
+    [ 0.         -0.76159416]
+    """
     check_choice("act_type", act_type, ACTIVATIONS)
     return ACTIVATIONS[act_type](floating(data))
 
@@ -99,7 +154,30 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 @op("x", "x, 'tanh'", "x * 99, 'tanh'", module="npx")
 def gelu(data, approximation="erf"):
-    """x times the probability that a standard normal number is below it; "tanh": nearly so, without erf."""
+    """x times the probability that a standard normal number is below it; "tanh": nearly so, without erf.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    approximation : str
+        "erf" or "tanh".
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        For another approximation.
+
+    Examples
+    --------
+    >>> print(npx.gelu(np.array([0.0, 1.0])))
+    [0.         0.84134475]
+    """
     check_choice("approximation", approximation, ("erf", "tanh"))
     x = floating(data)
     if approximation == "tanh":
@@ -115,6 +193,36 @@ def leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125
 
     `gamma`: the slopes of prelu, one, one a channel (axis 1), or an array that broadcasts. Slopes of rrelu are drawn
     between the bounds in training, else their mean.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    gamma : ndarray, optional
+        Slopes, see above.
+    act_type : str
+        Which function.
+    slope : float
+        Of what is negative.
+    lower_bound : float
+        Of drawn slopes.
+    upper_bound : float
+        Of drawn slopes.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        For another act_type.
+
+    Examples
+    --------
+    >>> print(npx.leaky_relu(np.array([1.0, -1.0])))
+    [ 1.   -0.25]
     """
     check_choice("act_type", act_type, ("leaky", "prelu", "elu", "selu", "gelu", "gelu_erf", "gelu_tanh", "rrelu"))
     x = floating(data)
@@ -138,7 +246,25 @@ def leaky_relu(data, gamma=None, act_type="leaky", slope=0.25, lower_bound=0.125
 
 @op("x", "x, 2.0", "x, scalar=0.5", module="npx")
 def smooth_l1(data, scalar=1.0):
-    """Half of (scalar * x)^2 where |x| < 1 / scalar^2, else |x| - 0.5 / scalar^2."""
+    """Half of (scalar * x)^2 where |x| < 1 / scalar^2, else |x| - 0.5 / scalar^2.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    scalar : float
+        How soon it is linear.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(npx.smooth_l1(np.array([0.5, 3.0])))
+    [0.125 2.5  ]
+    """
     x, square = floating(data), scalar * scalar
     size = absolute(x)
     return where(size < 1 / square, 0.5 * square * x * x, size - 0.5 / square)
@@ -153,7 +279,23 @@ def uniform(shape, dtype):
 
 @op("x", "i", module="npx")
 def stop_gradient(data):
-    """The same memory, without what was recorded of it: gradients do not go on from here."""
+    """The same memory, without what was recorded of it: gradients do not go on from here.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(npx.stop_gradient(np.array([1.0, 2.0])))
+    [1. 2.]
+    """
     return detach(as_array(data))
 
 
@@ -162,6 +304,34 @@ def dropout(data, p=0.5, mode="training", axes=None, cudnn_off=False):
     """Elements set to zero with probability p, the others divided by 1 - p; a copy of x outside training.
 
     mode "always": in training or not. Along `axes` all elements share one fate.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    p : float
+        A probability, from 0 to 1.
+    mode : str
+        "training" or "always".
+    axes : tuple of int, optional
+        Along which one draw counts for all.
+    cudnn_off : bool
+        MXNet's; it changes nothing.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        For a p that is no probability.
+
+    Examples
+    --------
+    >>> print(npx.dropout(np.array([1.0, 2.0])))
+    [1. 2.]
     """
     check_choice("mode", mode, ("training", "always"))
     if not 0 <= p < 1:
@@ -172,43 +342,6 @@ def dropout(data, p=0.5, mode="training", axes=None, cudnn_off=False):
     shared = {normalize_axis_index(axis, x.ndim) for axis in axes or ()}
     kept = uniform([1 if k in shared else n for k, n in enumerate(x.shape)], numpy.float32) >= p
     return where(kept, x * (1 / (1 - p)), 0)
-
-
-# -- special functions -----------------------------------------------------------------------------
-
-@cache
-def _special(name):
-    return wrap_ufunc(getattr(importlib.import_module("scipy.special"), name))      # slow to import
-
-
-@op("x", module="npx", gradient=True)
-def erf(data):
-    """The error function."""
-    return _special("erf")(data)
-
-
-@op("x / 9", module="npx", gradient=True)
-def erfinv(data):
-    """The inverse of the error function."""
-    return _special("erfinv")(data)
-
-
-@op("x + 5.5", module="npx", gradient=True)
-def gamma(data):
-    """The gamma function."""
-    return _special("gamma")(data)
-
-
-@op("x + 5.5", module="npx", gradient=True)
-def gammaln(data):
-    """The logarithm of the absolute value of the gamma function."""
-    return _special("gammaln")(data)
-
-
-@op("x + 5.5", module="npx", gradient=True)
-def digamma(data):
-    """The derivative of gammaln."""
-    return _special("psi")(data)
 
 
 # -- softmax ---------------------------------------------------------------------------------------
@@ -263,14 +396,66 @@ def _tempered(x, temperature):
 @op("x", "x, 0", "x * 1000", "i", "x, temperature=2.5", "x, -1, l, use_length=True", "x, 0, k, None, True",
     "x[:0]", "x[:, :0]", "x[:, :0], 0", "x, dtype='float64'", module="npx")
 def softmax(data, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
-    """exp(x / temperature), divided by its sum along an axis; of the first `length` elements, the others are 0."""
+    """exp(x / temperature), divided by its sum along an axis; of the first `length` elements, the others are 0.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    axis : int
+        Along which.
+    length : ndarray of int, optional
+        How many elements count, of data's shape without the axis.
+    temperature : float, optional
+        What data is divided by. None: 1.
+    use_length : bool
+        Whether `length` counts.
+    dtype : dtype, optional
+        Of the result. None: that of the data.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(npx.softmax(np.array([0.0, 0.0])))
+    [0.5 0.5]
+    """
     return _of_length(softmax_along, data, axis, length, temperature, use_length, dtype)
 
 
 @op("x", "x, 0", "x * 1000", "x, temperature=2.5", "x, -1, l, use_length=True", "x, dtype='float64'",
     module="npx")
 def log_softmax(data, axis=-1, length=None, temperature=None, use_length=False, dtype=None):
-    """The logarithm of softmax()."""
+    """The logarithm of softmax().
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    axis : int
+        Along which.
+    length : ndarray of int, optional
+        How many elements count, of data's shape without the axis.
+    temperature : float, optional
+        What data is divided by. None: 1.
+    use_length : bool
+        Whether `length` counts.
+    dtype : dtype, optional
+        Of the result. None: that of the data.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(npx.log_softmax(np.array([0.0, 0.0])))
+    [-0.69314718 -0.69314718]
+    """
     return _of_length(log_softmax_along, data, axis, length, temperature, use_length, dtype)
 
 
@@ -280,6 +465,31 @@ def masked_softmax(data, mask, axis=-1, temperature=1.0, normalize=True, dtype=N
     """softmax() of the elements where a mask, which broadcasts, is true; 0 for the others.
 
     `normalize` is MXNet's: whether it keeps exp() from overflowing; here that is always so.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    mask : ndarray of bool
+        Of a shape that broadcasts with that of data.
+    axis : int
+        Along which.
+    temperature : float
+        What data is divided by.
+    normalize : bool
+        MXNet's, see above.
+    dtype : dtype, optional
+        Of the result. None: that of the data.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(npx.masked_softmax(np.zeros(3), np.array([True, False, True])))
+    [0.5 0.  0.5]
     """
     mask = None if mask is None else as_array(mask) != 0
     return softmax_along(_tempered(floating(data, dtype), temperature), axis, mask)
@@ -287,7 +497,33 @@ def masked_softmax(data, mask, axis=-1, temperature=1.0, normalize=True, dtype=N
 
 @op("x, x > 0", "x, x > 9", "x, i % 3, 0", "x, None", module="npx")
 def masked_log_softmax(data, mask, axis=-1, temperature=1.0, normalize=True, dtype=None):
-    """The logarithm of masked_softmax(): -inf where the mask is false."""
+    """The logarithm of masked_softmax(): -inf where the mask is false.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    mask : ndarray of bool
+        Of a shape that broadcasts with that of data.
+    axis : int
+        Along which.
+    temperature : float
+        What data is divided by.
+    normalize : bool
+        MXNet's, see above.
+    dtype : dtype, optional
+        Of the result. None: that of the data.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(npx.masked_log_softmax(np.zeros(3), np.array([True, False, True])))
+    [-0.69314718        -inf -0.69314718]
+    """
     mask = None if mask is None else as_array(mask) != 0
     return log_softmax_along(_tempered(floating(data, dtype), temperature), axis, mask)
 
@@ -335,6 +571,47 @@ def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9
     become momentum times themselves plus 1 - momentum times these; else, and with use_global_stats, they are the
     running ones. fix_gamma: gamma counts as 1. The result has the type of x. output_mean_var: a list of it, mean, and
     1 / sqrt(var + eps).
+
+    Parameters
+    ----------
+    x : ndarray
+        Of shape (batch, channels, ...), and a floating point dtype.
+    gamma : ndarray
+        Of shape (channels,).
+    beta : ndarray
+        Of shape (channels,).
+    running_mean : ndarray
+        Of shape (channels,); written to in training.
+    running_var : ndarray
+        Of shape (channels,); written to in training.
+    eps : float
+        What keeps the divisor from zero.
+    momentum : float
+        The weight of the running values.
+    fix_gamma : bool
+        gamma counts as 1.
+    use_global_stats : bool
+        Use the running values in training, too.
+    output_mean_var : bool
+        Return a list, see above.
+    axis : int
+        Which axis counts the channels.
+    cudnn_off : bool
+        MXNet's; it changes nothing.
+    training : bool, optional
+        None: as autograd says.
+
+    Returns
+    -------
+    ndarray or list of ndarray
+        Of x's shape and dtype.
+
+    Examples
+    --------
+    >>> x, one, zero = np.array([[1.0, 2.0], [3.0, 6.0]]), np.ones(2), np.zeros(2)
+    >>> print(npx.batch_norm(x, one, zero, zero, one, eps=0, training=True))
+    [[-1. -1.]
+     [ 1.  1.]]
     """
     training = not use_global_stats and (is_training() if training is None else training)
     y, mean, var = _batch_norm(x, gamma, beta, running_mean, running_var, eps, momentum, fix_gamma, axis, training)
@@ -344,7 +621,47 @@ def batch_norm(x, gamma, beta, running_mean, running_var, eps=1e-3, momentum=0.9
 @op("d, v, v, v, p", "d, v, v, v, p, output_mean_var=True, fix_gamma=False", module="npx")
 def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, eps=1e-3, momentum=0.9, fix_gamma=True,
                     use_global_stats=False, output_mean_var=False, ndev=1, key=""):
-    """batch_norm() along axis 1, for a batch on one device. output_mean_var: a list of the result, mean and var."""
+    """batch_norm() along axis 1, for a batch on one device. output_mean_var: a list of the result, mean and var.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of shape (batch, channels, ...), and a floating point dtype.
+    gamma : ndarray
+        Of shape (channels,).
+    beta : ndarray
+        Of shape (channels,).
+    moving_mean : ndarray
+        Of shape (channels,); written to in training.
+    moving_var : ndarray
+        Of shape (channels,); written to in training.
+    eps : float
+        What keeps the divisor from zero.
+    momentum : float
+        The weight of the running values.
+    fix_gamma : bool
+        gamma counts as 1.
+    use_global_stats : bool
+        Use the running values in training, too.
+    output_mean_var : bool
+        Return a list, see above.
+    ndev : int
+        MXNet's; it changes nothing.
+    key : str
+        MXNet's; it changes nothing.
+
+    Returns
+    -------
+    ndarray or list of ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> x, one, zero = np.array([[1.0, 2.0], [3.0, 6.0]]), np.ones(2), np.zeros(2)
+    >>> print(npx.sync_batch_norm(x, one, zero, zero, one, eps=0))
+    [[1. 2.]
+     [3. 6.]]
+    """
     check_one_device(ndev)
     training = not use_global_stats and is_training()
     y, mean, var = _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, 1, training)
@@ -398,6 +715,33 @@ def layer_norm(data, gamma, beta, axis=-1, eps=1e-5, output_mean_var=False):
     """(x - mean) / sqrt(var + eps) * gamma + beta, with mean and variance along an axis.
 
     output_mean_var: a list of the result, mean and deviation, which have no such axis.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    gamma : ndarray
+        Of one axis, as long as the axis.
+    beta : ndarray
+        Of one axis, as long as the axis.
+    axis : int
+        Along which.
+    eps : float
+        What keeps the divisor from zero.
+    output_mean_var : bool
+        Return a list, see above.
+
+    Returns
+    -------
+    ndarray or list of ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> x, one, zero = np.array([[1.0, 2.0], [3.0, 6.0]]), np.ones(2), np.zeros(2)
+    >>> print(npx.layer_norm(x, one, zero, eps=0))
+    [[-1.  1.]
+     [-1.  1.]]
     """
     x = floating(data)
     axis = normalize_axis_index(axis, x.ndim)
@@ -412,6 +756,33 @@ def group_norm(data, gamma, beta, num_groups=1, eps=1e-3, output_mean_var=False)
     """(x - mean) / sqrt(var + eps) * gamma + beta, with mean and variance over each group of channels (axis 1).
 
     output_mean_var: a list of the result, mean and deviation, of shape (batch, groups).
+
+    Parameters
+    ----------
+    data : ndarray
+        Of shape (batch, channels, ...), and a floating point dtype.
+    gamma : ndarray
+        Of shape (channels,).
+    beta : ndarray
+        Of shape (channels,).
+    num_groups : int
+        How many groups the channels are in.
+    eps : float
+        What keeps the divisor from zero.
+    output_mean_var : bool
+        Return a list, see above.
+
+    Returns
+    -------
+    ndarray or list of ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> x, one, zero = np.array([[1.0, 2.0], [3.0, 6.0]]), np.ones(2), np.zeros(2)
+    >>> print(npx.group_norm(x, one, zero, eps=0))
+    [[-1.  1.]
+     [-1.  1.]]
     """
     x = _at_least(floating(data), 2, "data")
     n, channels = x.shape[:2]
@@ -424,14 +795,57 @@ def group_norm(data, gamma, beta, num_groups=1, eps=1e-3, output_mean_var=False)
 
 @op("d, v, v", "d, v, v, eps=1e-5", module="npx")
 def instance_norm(data, gamma, beta, eps=1e-3):
-    """(x - mean) / sqrt(var + eps) * gamma + beta, with mean and variance of each channel (axis 1) of each sample."""
+    """(x - mean) / sqrt(var + eps) * gamma + beta, with mean and variance of each channel (axis 1) of each sample.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of shape (batch, channels, ...), and a floating point dtype.
+    gamma : ndarray
+        Of shape (channels,).
+    beta : ndarray
+        Of shape (channels,).
+    eps : float
+        What keeps the divisor from zero.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> x, one, zero = np.array([[1.0, 2.0], [3.0, 6.0]]), np.ones(2), np.zeros(2)
+    >>> print(npx.instance_norm(x[:, None], one[:1], zero[:1], eps=0).ravel())
+    [-1.  1. -1.  1.]
+    """
     x = _at_least(floating(data), 3, "data")
     return _affine(_normalized(x, tuple(range(2, x.ndim)), eps)[0], gamma, beta, 1)
 
 
 @op("d", "d, mode='channel'", "d, 1e-3, 'spatial'", "x", module="npx")
 def l2_normalization(data, eps=1e-10, mode="instance"):
-    """x / sqrt(sum(x^2) + eps), summed over each sample, its channels (axis 1) or its space (axes 2, ...)."""
+    """x / sqrt(sum(x^2) + eps), summed over each sample, its channels (axis 1) or its space (axes 2, ...).
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape, and a floating point dtype.
+    eps : float
+        What keeps the divisor from zero.
+    mode : str
+        "instance", "channel" or "spatial".
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(npx.l2_normalization(np.array([[3.0, 4.0]])))
+    [[0.6 0.8]]
+    """
     check_choice("mode", mode, ("instance", "channel", "spatial"))
     x = _at_least(floating(data), 2, "data")
     axes = 1 if mode == "channel" else tuple(range(1 if mode == "instance" else 2, x.ndim))
@@ -440,7 +854,25 @@ def l2_normalization(data, eps=1e-10, mode="instance"):
 
 @op("x, x, w", "i, j", "x", module="npx")
 def add_n(*args, out=None):
-    """The sum of arrays, into `out` if that is given."""
+    """The sum of arrays, into `out` if that is given.
+
+    Parameters
+    ----------
+    *args
+        Arrays of one shape.
+    out : ndarray, optional
+        Where the result goes.
+
+    Returns
+    -------
+    ndarray
+        Of their shape.
+
+    Examples
+    --------
+    >>> print(npx.add_n(np.ones(2), np.ones(2), np.ones(2)))
+    [3. 3.]
+    """
     total, *others = map(as_array, args)
     for x in others:
         total = total + x
@@ -454,7 +886,32 @@ def add_n(*args, out=None):
 
 @op("d, d.swapaxes(2, 3)", "d[0], d[0], True", "d, d, transpose_b=True", module="npx")
 def batch_dot(a, b, transpose_a=False, transpose_b=False, forward_stype="default"):
-    """The matrix product of each pair of matrices, along the last two axes; either may be transposed first."""
+    """The matrix product of each pair of matrices, along the last two axes; either may be transposed first.
+
+    Parameters
+    ----------
+    a : ndarray
+        Of shape (batch, rows, n).
+    b : ndarray
+        Of shape (batch, n, columns).
+    transpose_a : bool
+        Transpose each matrix of a first.
+    transpose_b : bool
+        Transpose each matrix of b first.
+    forward_stype : str
+        MXNet's; it changes nothing.
+
+    Returns
+    -------
+    ndarray
+        Of shape (batch, rows, columns).
+
+    Examples
+    --------
+    >>> print(npx.batch_dot(np.ones((1, 2, 3)), np.ones((1, 2, 3)), transpose_b=True))
+    [[[3. 3.]
+      [3. 3.]]]
+    """
     a, b = as_array(a), as_array(b)
     if a.ndim < 3 or a.shape[:-2] != b.shape[:-2]:
         raise ValueError(f"a and b must be as many matrices, along three axes or more, not {a.shape} and {b.shape}")
@@ -467,7 +924,33 @@ def batch_dot(a, b, transpose_a=False, transpose_b=False, forward_stype="default
 @op("x, m", "x, m, v, no_bias=False", "d, r, v, 3, no_bias=False", "d, m, flatten=False",
     "d, m, v, num_hidden=3, no_bias=False, flatten=False", module="npx", gradient=True)
 def fully_connected(x, weight, bias=None, num_hidden=None, no_bias=True, flatten=True):
-    """x @ weight.T + bias, along the last axis, or with `flatten` over all axes but the first."""
+    """x @ weight.T + bias, along the last axis, or with `flatten` over all axes but the first.
+
+    Parameters
+    ----------
+    x : ndarray
+        Of shape (batch, ...), and a floating point dtype.
+    weight : ndarray
+        Of shape (outputs, inputs).
+    bias : ndarray, optional
+        Of shape (outputs,), and data's dtype.
+    num_hidden : int, optional
+        How many outputs; what the weight says.
+    no_bias : bool
+        `bias` is not added.
+    flatten : bool
+        All axes of data but the first are one.
+
+    Returns
+    -------
+    ndarray
+        Of shape (batch, outputs), or (..., outputs).
+
+    Examples
+    --------
+    >>> print(npx.fully_connected(np.array([[1.0, 2.0]]), np.ones((3, 2)), np.zeros(3), no_bias=False))
+    [[3. 3. 3.]]
+    """
     x, weight = as_array(x), as_array(weight)
     x = x.reshape(x.shape[0] if x.ndim else 1, math.prod(x.shape[1:])) if flatten else x
     hidden = weight.shape[0] if num_hidden is None and weight.ndim else num_hidden

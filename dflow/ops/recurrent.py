@@ -204,6 +204,51 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, mode=Non
     an LSTM shows its state as so many numbers; the matrix for it follows the other two weights.
 
     state_outputs: a list of the output, the last state and, of an LSTM, the last state of cells.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of shape (time, batch, size).
+    parameters : ndarray
+        Of one axis.
+    state : ndarray
+        The first state.
+    state_cell : ndarray, optional
+        The first state of an LSTM's cells.
+    sequence_length : ndarray, optional
+        Of shape (batch,).
+    mode : str
+        Which network.
+    state_size : int
+        Numbers of a state.
+    num_layers : int
+        How many layers.
+    bidirectional : bool
+        Two directions a layer.
+    state_outputs : bool
+        Return a list, see above.
+    p : float
+        The probability of dropout.
+    use_sequence_length : bool
+        Whether `sequence_length` counts.
+    projection_size : int, optional
+        Numbers that an LSTM shows of its state.
+
+    Returns
+    -------
+    ndarray or list of ndarray
+        Of data's dtype.
+
+    Raises
+    ------
+    ValueError
+        For another mode, and for parameters of another length.
+
+    Examples
+    --------
+    >>> state, parameters = np.zeros((1, 1, 2)), np.zeros(2 * (3 + 2 + 2))
+    >>> npx.rnn(np.ones((4, 1, 3)), parameters, state, mode="rnn_tanh", state_size=2, num_layers=1).shape
+    (4, 1, 2)
     """
     check_choice("mode", mode, GATES)
     if (state_cell is None) == (mode == "lstm"):

@@ -33,6 +33,31 @@ def multibox_prior(data, sizes=(1.0,), ratios=(1.0,), clip=False, steps=(-1.0, -
 
     A pixel's have each size with the first ratio, of width to height, then the first size with each other ratio. steps
     between pixels and offsets of centres, in steps, are down and across; clip: boxes end where the image does.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of shape (batch, channels, height, width).
+    sizes : tuple of float
+        Of boxes, as shares.
+    ratios : tuple of float
+        Of width to height.
+    clip : bool
+        Boxes end where the image does.
+    steps : tuple of float
+        Down and across; -1: one box a pixel.
+    offsets : tuple of float
+        Of centres, in steps.
+
+    Returns
+    -------
+    ndarray
+        Of data's dtype.
+
+    Examples
+    --------
+    >>> npx.multibox_prior(np.ones((1, 3, 2, 2)), sizes=(0.5, 0.25)).shape
+    (1, 8, 4)
     """
     x = _images(data)
     sizes, ratios = (numpy.atleast_1d(numpy.asarray(v, float)).tolist() for v in (sizes, ratios))
@@ -74,6 +99,29 @@ def roi_pooling(data, rois, pooled_size, spatial_scale):
     """The largest elements in each bin of regions of data: (regions, channels, *pooled_size); 0 of a bin without any.
 
     A region is (number of the sample, left, top, right, bottom), which are scaled and rounded; right and bottom are in.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of shape (batch, channels, height, width).
+    rois : ndarray
+        Of shape (regions, 5).
+    pooled_size : tuple of int
+        (height, width) of the result.
+    spatial_scale : float
+        Of the regions' numbers to data's pixels.
+
+    Returns
+    -------
+    ndarray
+        Of data's dtype.
+
+    Examples
+    --------
+    >>> x, region = np.arange(16.0).reshape(1, 1, 4, 4), np.array([[0, 0, 0, 3, 3]])
+    >>> print(npx.roi_pooling(x, region, (2, 2), 1.0))
+    [[[[ 5.  7.]
+       [13. 15.]]]]
     """
     x, rois = _images(data), floating(rois)
     check_shape("rois", rois, (*rois.shape[:1], 5))

@@ -15,11 +15,14 @@ kinds   kernel    runs in the caller, when its input is there and the work is ti
 """
 
 import sys
+from types import BuiltinFunctionType, FunctionType
 
 import numpy
 
-from dflow._array.core import attach
-from dflow._functions.numpy_inline import as_method, public, small_first
+from dflow._array.core import attach, ndarray
+from dflow._base.documents import CLOSE, Later, composed
+from dflow._functions.constructors import give_text
+from dflow._functions.numpy_inline import as_method, builtin, public, small_first
 from dflow.ops.fallback import into_numpys, or_numpys
 
 KINDS = ("kernel", "view", "host", "blocking")
@@ -27,9 +30,12 @@ TABLE = {}                  # (module, name): Row
 
 
 class Row:
-    """One operation. `close`: its numbers may differ from NumPy's in the last bits; "largest": of the largest."""
+    """One operation. `close`: its numbers may differ from NumPy's in the last bits; "largest": of the largest.
 
-    __slots__ = ("module", "name", "function", "kind", "method", "samples", "close")
+    `text`: what dflow says of it, without NumPy's text.
+    """
+
+    __slots__ = ("module", "name", "function", "kind", "method", "samples", "close", "text")
 
     def __init__(self, module, name, function, kind, method, samples, close):
         self.module = module
@@ -39,6 +45,7 @@ class Row:
         self.method = method
         self.samples = samples
         self.close = close
+        self.text = function.__doc__
 
     def __repr__(self):
         return f"<Row {self.module}.{self.name}: {self.kind}>"
@@ -112,5 +119,35 @@ def namespace(module):
             key = id(row.function), id(numpys[row.name])
             if key not in shared:
                 shared[key] = public(row.function, numpys[row.name], home)
+                describe(shared[key], row.text, row.kind, numpys[row.name], f"{module}.{row.name}", row.close)
             names[row.name] = shared[key]
     return names
+
+
+def describe(function, text, kind, theirs, path, close=False):
+    """Let a function have the docstring of one that NumPy has, too (see dflow/_base/documents.py).
+
+    Ufuncs and the methods of streams do so themselves; types have their own.
+    """
+    notes = (CLOSE,) if close else ()
+    if isinstance(function, builtin):
+        function.__doc__ = Later(text, kind, theirs, path, *notes)
+    elif isinstance(function, FunctionType):
+        function.__doc__ = composed(text, kind, theirs.__doc__, path, *notes)
+    elif isinstance(function, BuiltinFunctionType) and getattr(function, "__self__", None) is None:
+        give_text(function, composed(text, kind, theirs.__doc__, path, *notes))
+
+
+def describe_methods():
+    """The same for the methods of ndarray. What waits says so in its text; the rest is done as the rows say."""
+    kinds = {row.name: (row.kind, row.close) for row in TABLE.values() if row.module == "numpy" and row.method}
+    shared = {row.function for row in TABLE.values()}
+    for name, method in vars(ndarray).items():
+        theirs = vars(numpy.ndarray).get(name)
+        if name[0] == "_" or not callable(theirs) or not hasattr(method, "__doc__"):
+            continue
+        kind, close = kinds.get(name, ("reads" if "wait" in method.__doc__.lower() else "kernel", False))
+        method.__doc__ = composed(method.__doc__, kind, theirs.__doc__, f"numpy.ndarray.{name}",
+                                  *((CLOSE,) if close else ()))
+        if isinstance(method, FunctionType) and method not in shared:
+            method.__qualname__, method.__module__ = f"ndarray.{name}", "dflow"

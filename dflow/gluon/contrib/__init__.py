@@ -3,3 +3,7 @@
 from dflow.gluon.contrib import estimator, nn
 
 __all__ = ["estimator", "nn"]
+
+
+def __dir__():
+    return sorted(__all__)

@@ -9,3 +9,7 @@ __all__ = ["Concurrent", "HybridConcurrent", "Identity", "PixelShuffle1D", "Pixe
            "SyncBatchNorm"]
 
 __getattr__ = missing(__name__, "SparseEmbedding")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -18,3 +18,7 @@ __all__ = ["ArrayDataset", "BatchSampler", "DataLoader", "Dataset", "FilterSampl
            "sampler", "vision"]
 
 __getattr__ = missing(__name__, "RecordFileDataset")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -10,6 +10,10 @@ from dflow._array.core import is_array
 __all__ = ["Append", "AsList", "Group", "Pad", "Stack"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def as_array(x):
     """An array of ours, of the dtype that NumPy gives to x, whatever npx.set_np says."""
     if is_array(x):

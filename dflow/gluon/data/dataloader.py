@@ -14,6 +14,10 @@ from dflow.npx import _draws
 __all__ = ["DataLoader", "default_batchify_fn"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def default_batchify_fn(data):
     """A batch of samples: arrays, lists and numbers stacked, tuples element by element."""
     if isinstance(data[0], tuple):

@@ -12,6 +12,10 @@ __all__ = ["ArrayDataset", "Dataset", "SimpleDataset"]
 __getattr__ = missing(__name__, "RecordFileDataset")
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def gather(data, indices):
     """The batch that Stack makes of these samples, by one operation on each array; None where that cannot be."""
     if is_array(data):

@@ -5,6 +5,10 @@ import dflow.numpy as np
 __all__ = ["BatchSampler", "FilterSampler", "IntervalSampler", "RandomSampler", "Sampler", "SequentialSampler"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 class Sampler:
     """Base class: an iterable of indices, with a length. Each iteration is an epoch."""
 

@@ -3,3 +3,7 @@
 from dflow.gluon.model_zoo import vision
 
 __all__ = ["vision"]
+
+
+def __dir__():
+    return sorted(__all__)

@@ -21,6 +21,10 @@ __all__ = ["AlexNet", "BasicBlockV1", "BasicBlockV2", "BottleneckV1", "Bottlenec
            "get_vgg", "inception_v3"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 # ---- layers
 
 

@@ -67,3 +67,7 @@ __all__ = ["Activation", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNorm", "Ba
            "ReflectionPad2D", "SELU", "Sequential", "SiLU", "Swish", "SyncBatchNorm"]
 
 __getattr__ = missing(__name__, """DeformableConvolution ModulatedDeformableConvolution SymbolBlock""")
+
+
+def __dir__():
+    return sorted(__all__)

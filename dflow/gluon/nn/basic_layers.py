@@ -11,8 +11,27 @@ __all__ = ["Concatenate", "Dense", "Dropout", "Embedding", "Flatten", "HybridCon
            "HybridSequential", "Identity", "Lambda", "Sequential"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 class Sequential(Block):
-    """Blocks one after the other, each with the output of the one before: add(*blocks), net[i], len(net)."""
+    """Blocks one after the other, each with the output of the one before: add(*blocks), net[i], len(net).
+
+    Parameters
+    ----------
+    *blocks
+        The first blocks; add() adds more.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Sequential(nn.Dense(3, activation="relu"), nn.Dense(1))
+    >>> net.initialize()
+    >>> net(np.ones((2, 4))).shape
+    (2, 1)
+    """
 
     def __init__(self, *blocks, **kwargs):
         super().__init__(**kwargs)
@@ -43,11 +62,42 @@ class Sequential(Block):
 
 
 class HybridSequential(Sequential, HybridBlock):
-    """A Sequential that is a HybridBlock."""
+    """A Sequential that is a HybridBlock.
+
+    Parameters
+    ----------
+    *blocks
+        The first blocks; add() adds more.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.HybridSequential(nn.Dense(3, activation="relu"), nn.Dense(1))
+    >>> net.initialize()
+    >>> net(np.ones((2, 4))).shape
+    (2, 1)
+    """
 
 
 class Concatenate(Sequential):
-    """Blocks beside each other, with the same input; their outputs joined along an axis."""
+    """Blocks beside each other, with the same input; their outputs joined along an axis.
+
+    Parameters
+    ----------
+    axis : int
+        Along which.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Concatenate()
+    >>> net.add(nn.Dense(3), nn.Dense(2))
+    >>> net.initialize()
+    >>> net(np.ones((2, 4))).shape
+    (2, 5)
+    """
 
     def __init__(self, axis=-1, **kwargs):
         super().__init__(**kwargs)
@@ -58,13 +108,57 @@ class Concatenate(Sequential):
 
 
 class HybridConcatenate(Concatenate, HybridBlock):
-    """A Concatenate that is a HybridBlock."""
+    """A Concatenate that is a HybridBlock.
+
+    Parameters
+    ----------
+    axis : int
+        Along which.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.HybridConcatenate()
+    >>> net.add(nn.Dense(3), nn.Dense(2))
+    >>> net.initialize()
+    >>> net(np.ones((2, 4))).shape
+    (2, 5)
+    """
 
 
 class Dense(HybridBlock):
     """activation(x @ weight.T + bias), of so many units; `flatten`: over all axes but the first, else the last one.
 
     in_units: how many elements come in; 0 is found out from the first input. The weight's shape is (units, in_units).
+
+    Parameters
+    ----------
+    units : int
+        Numbers of the result.
+    activation : str, optional
+        A function by its name, as of Activation.
+    use_bias : bool
+        Add a bias.
+    flatten : bool
+        All axes of the input but the first are one.
+    dtype : dtype
+        Of the parameters.
+    weight_initializer : str or Initializer, optional
+        First values of the weight.
+    bias_initializer : str or Initializer
+        First values of the bias.
+    in_units : int
+        Numbers of the input; 0: what the first input has.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Dense(3)
+    >>> net.initialize()
+    >>> net(np.ones((2, 4))).shape
+    (2, 3)
     """
 
     def __init__(self, units, activation=None, use_bias=True, flatten=True, dtype="float32", weight_initializer=None,
@@ -91,7 +185,30 @@ class Dense(HybridBlock):
 
 
 class Embedding(HybridBlock):
-    """Of each index the row of a weight of shape (input_dim, output_dim)."""
+    """Of each index the row of a weight of shape (input_dim, output_dim).
+
+    Parameters
+    ----------
+    input_dim : int
+        How many rows.
+    output_dim : int
+        Numbers in a row.
+    dtype : dtype
+        Of the parameters.
+    weight_initializer : str or Initializer, optional
+        First values of the weight.
+    sparse_grad : bool
+        MXNet's; it changes nothing.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Embedding(10, 4)
+    >>> net.initialize()
+    >>> net(np.ones((2, 3))).shape
+    (2, 3, 4)
+    """
 
     def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, sparse_grad=False, **kwargs):
         super().__init__(**kwargs)
@@ -107,7 +224,24 @@ class Embedding(HybridBlock):
 
 
 class Dropout(HybridBlock):
-    """In training, elements set to zero with probability `rate`, the others divided by 1 - rate."""
+    """In training, elements set to zero with probability `rate`, the others divided by 1 - rate.
+
+    Parameters
+    ----------
+    rate : float
+        The probability.
+    axes : tuple of int
+        Along which one draw counts for all.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Dropout(0.5)
+    >>> net.initialize()
+    >>> print(net(np.array([1.0, 2.0])))
+    [1. 2.]
+    """
 
     def __init__(self, rate, axes=(), **kwargs):
         super().__init__(**kwargs)
@@ -122,7 +256,15 @@ class Dropout(HybridBlock):
 
 
 class Flatten(HybridBlock):
-    """x as rows: (samples, all the rest)."""
+    """x as rows: (samples, all the rest).
+
+    Examples
+    --------
+    >>> net = nn.Flatten()
+    >>> net.initialize()
+    >>> net(np.ones((2, 3, 4))).shape
+    (2, 12)
+    """
 
     def forward(self, x):
         return npx.batch_flatten(x)
@@ -132,7 +274,22 @@ class Flatten(HybridBlock):
 
 
 class Lambda(Block):
-    """A function as a block: a function, or the name of one of np or npx."""
+    """A function as a block: a function, or the name of one of np or npx.
+
+    Parameters
+    ----------
+    function : callable or str
+        Of arrays, or its name in np or npx.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Lambda("tanh")
+    >>> net.initialize()
+    >>> print(net(np.array([0.0, 1.0])))
+    [0.         0.76159416]
+    """
 
     def __init__(self, function, **kwargs):
         super().__init__(**kwargs)
@@ -152,11 +309,34 @@ class Lambda(Block):
 
 
 class HybridLambda(Lambda, HybridBlock):
-    """A Lambda that is a HybridBlock."""
+    """A Lambda that is a HybridBlock.
+
+    Parameters
+    ----------
+    function : callable or str
+        Of arrays, or its name in np or npx.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.HybridLambda("tanh")
+    >>> net.initialize()
+    >>> print(net(np.array([0.0, 1.0])))
+    [0.         0.76159416]
+    """
 
 
 class Identity(HybridBlock):
-    """What comes in."""
+    """What comes in.
+
+    Examples
+    --------
+    >>> net = nn.Identity()
+    >>> net.initialize()
+    >>> print(net(np.array([1.0, 2.0])))
+    [1. 2.]
+    """
 
     def forward(self, x):
         return x

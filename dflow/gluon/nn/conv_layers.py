@@ -11,6 +11,10 @@ __all__ = ["AvgPool1D", "AvgPool2D", "AvgPool3D", "Conv1D", "Conv1DTranspose", "
            "PixelShuffle2D", "PixelShuffle3D", "ReflectionPad2D"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def _numbers(value, n):
     """One number for each of n axes; one alone is for all."""
     return (value,) * n if isinstance(value, int) else tuple(value)
@@ -74,17 +78,128 @@ class _Conv(HybridBlock):
 
 
 class Conv1D(_Conv):
-    """A convolution of sequences."""
+    """A convolution of sequences.
+
+    Parameters
+    ----------
+    channels : int
+        Channels of the result.
+    kernel_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    dilation : int or tuple of int
+        Steps between elements of a window.
+    groups : int
+        How many groups of channels are apart.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    activation : str, optional
+        A function by its name, as of Activation.
+    use_bias : bool
+        Add a bias.
+    weight_initializer : str or Initializer, optional
+        First values of the weight.
+    bias_initializer : str or Initializer
+        First values of the bias.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Conv1D(4, 3, padding=1)
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8))).shape
+    (1, 4, 8)
+    """
 
     ndim, layout = 1, "NCW"
 
 
 class Conv2D(_Conv):
-    """A convolution of images."""
+    """A convolution of images.
+
+    Parameters
+    ----------
+    channels : int
+        Channels of the result.
+    kernel_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    dilation : int or tuple of int
+        Steps between elements of a window.
+    groups : int
+        How many groups of channels are apart.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    activation : str, optional
+        A function by its name, as of Activation.
+    use_bias : bool
+        Add a bias.
+    weight_initializer : str or Initializer, optional
+        First values of the weight.
+    bias_initializer : str or Initializer
+        First values of the bias.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Conv2D(4, 3, padding=1)
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8))).shape
+    (1, 4, 8, 8)
+    """
 
 
 class Conv3D(_Conv):
-    """A convolution of volumes."""
+    """A convolution of volumes.
+
+    Parameters
+    ----------
+    channels : int
+        Channels of the result.
+    kernel_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    dilation : int or tuple of int
+        Steps between elements of a window.
+    groups : int
+        How many groups of channels are apart.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    activation : str, optional
+        A function by its name, as of Activation.
+    use_bias : bool
+        Add a bias.
+    weight_initializer : str or Initializer, optional
+        First values of the weight.
+    bias_initializer : str or Initializer
+        First values of the bias.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Conv3D(4, 3, padding=1)
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8, 8))).shape
+    (1, 4, 8, 8, 8)
+    """
 
     ndim, layout = 3, "NCDHW"
 
@@ -110,17 +225,134 @@ class _ConvTranspose(_Conv):
 
 
 class Conv1DTranspose(_ConvTranspose):
-    """A transposed convolution of sequences."""
+    """A transposed convolution of sequences.
+
+    Parameters
+    ----------
+    channels : int
+        Channels of the result.
+    kernel_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    output_padding : int or tuple of int
+        Elements more at the end of each axis.
+    dilation : int or tuple of int
+        Steps between elements of a window.
+    groups : int
+        How many groups of channels are apart.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    activation : str, optional
+        A function by its name, as of Activation.
+    use_bias : bool
+        Add a bias.
+    weight_initializer : str or Initializer, optional
+        First values of the weight.
+    bias_initializer : str or Initializer
+        First values of the bias.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Conv1DTranspose(4, 2, strides=2)
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8))).shape
+    (1, 4, 16)
+    """
 
     ndim, layout = 1, "NCW"
 
 
 class Conv2DTranspose(_ConvTranspose):
-    """A transposed convolution of images."""
+    """A transposed convolution of images.
+
+    Parameters
+    ----------
+    channels : int
+        Channels of the result.
+    kernel_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    output_padding : int or tuple of int
+        Elements more at the end of each axis.
+    dilation : int or tuple of int
+        Steps between elements of a window.
+    groups : int
+        How many groups of channels are apart.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    activation : str, optional
+        A function by its name, as of Activation.
+    use_bias : bool
+        Add a bias.
+    weight_initializer : str or Initializer, optional
+        First values of the weight.
+    bias_initializer : str or Initializer
+        First values of the bias.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Conv2DTranspose(4, 2, strides=2)
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8))).shape
+    (1, 4, 16, 16)
+    """
 
 
 class Conv3DTranspose(_ConvTranspose):
-    """A transposed convolution of volumes."""
+    """A transposed convolution of volumes.
+
+    Parameters
+    ----------
+    channels : int
+        Channels of the result.
+    kernel_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    output_padding : int or tuple of int
+        Elements more at the end of each axis.
+    dilation : int or tuple of int
+        Steps between elements of a window.
+    groups : int
+        How many groups of channels are apart.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    activation : str, optional
+        A function by its name, as of Activation.
+    use_bias : bool
+        Add a bias.
+    weight_initializer : str or Initializer, optional
+        First values of the weight.
+    bias_initializer : str or Initializer
+        First values of the bias.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.Conv3DTranspose(4, 2, strides=2)
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8, 8))).shape
+    (1, 4, 16, 16, 16)
+    """
 
     ndim, layout = 3, "NCDHW"
 
@@ -154,35 +386,185 @@ class _Pooling(HybridBlock):
 
 
 class MaxPool1D(_Pooling):
-    """The largest of each window of sequences."""
+    """The largest of each window of sequences.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    ceil_mode : bool
+        A last window may reach beyond the padding.
+    count_include_pad : bool
+        Padding counts for the mean.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.MaxPool1D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8))).shape
+    (1, 3, 4)
+    """
 
     ndim, layout = 1, "NCW"
 
 
 class MaxPool2D(_Pooling):
-    """The largest of each window of images."""
+    """The largest of each window of images.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    ceil_mode : bool
+        A last window may reach beyond the padding.
+    count_include_pad : bool
+        Padding counts for the mean.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.MaxPool2D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8))).shape
+    (1, 3, 4, 4)
+    """
 
 
 class MaxPool3D(_Pooling):
-    """The largest of each window of volumes."""
+    """The largest of each window of volumes.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    ceil_mode : bool
+        A last window may reach beyond the padding.
+    count_include_pad : bool
+        Padding counts for the mean.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.MaxPool3D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8, 8))).shape
+    (1, 3, 4, 4, 4)
+    """
 
     ndim, layout = 3, "NCDHW"
 
 
 class AvgPool1D(MaxPool1D):
-    """The mean of each window of sequences."""
+    """The mean of each window of sequences.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    ceil_mode : bool
+        A last window may reach beyond the padding.
+    count_include_pad : bool
+        Padding counts for the mean.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.AvgPool1D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8))).shape
+    (1, 3, 4)
+    """
 
     pool_type = "avg"
 
 
 class AvgPool2D(MaxPool2D):
-    """The mean of each window of images."""
+    """The mean of each window of images.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    ceil_mode : bool
+        A last window may reach beyond the padding.
+    count_include_pad : bool
+        Padding counts for the mean.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.AvgPool2D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8))).shape
+    (1, 3, 4, 4)
+    """
 
     pool_type = "avg"
 
 
 class AvgPool3D(MaxPool3D):
-    """The mean of each window of volumes."""
+    """The mean of each window of volumes.
+
+    Parameters
+    ----------
+    pool_size : int or tuple of int
+        The lengths of a window.
+    strides : int or tuple of int
+        Steps between windows.
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    ceil_mode : bool
+        A last window may reach beyond the padding.
+    count_include_pad : bool
+        Padding counts for the mean.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.AvgPool3D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8, 8))).shape
+    (1, 3, 4, 4, 4)
+    """
 
     pool_type = "avg"
 
@@ -205,35 +587,125 @@ class _GlobalPooling(HybridBlock):
 
 
 class GlobalMaxPool1D(_GlobalPooling):
-    """The largest of each channel of sequences."""
+    """The largest of each channel of sequences.
+
+    Parameters
+    ----------
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.GlobalMaxPool1D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8))).shape
+    (1, 3, 1)
+    """
 
     layout = "NCW"
 
 
 class GlobalMaxPool2D(_GlobalPooling):
-    """The largest of each channel of images."""
+    """The largest of each channel of images.
+
+    Parameters
+    ----------
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.GlobalMaxPool2D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8))).shape
+    (1, 3, 1, 1)
+    """
 
 
 class GlobalMaxPool3D(_GlobalPooling):
-    """The largest of each channel of volumes."""
+    """The largest of each channel of volumes.
+
+    Parameters
+    ----------
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.GlobalMaxPool3D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8, 8))).shape
+    (1, 3, 1, 1, 1)
+    """
 
     layout = "NCDHW"
 
 
 class GlobalAvgPool1D(GlobalMaxPool1D):
-    """The mean of each channel of sequences."""
+    """The mean of each channel of sequences.
+
+    Parameters
+    ----------
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.GlobalAvgPool1D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8))).shape
+    (1, 3, 1)
+    """
 
     pool_type = "avg"
 
 
 class GlobalAvgPool2D(GlobalMaxPool2D):
-    """The mean of each channel of images."""
+    """The mean of each channel of images.
+
+    Parameters
+    ----------
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.GlobalAvgPool2D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8))).shape
+    (1, 3, 1, 1)
+    """
 
     pool_type = "avg"
 
 
 class GlobalAvgPool3D(GlobalMaxPool3D):
-    """The mean of each channel of volumes."""
+    """The mean of each channel of volumes.
+
+    Parameters
+    ----------
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.GlobalAvgPool3D()
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8, 8))).shape
+    (1, 3, 1, 1, 1)
+    """
 
     pool_type = "avg"
 
@@ -259,25 +731,85 @@ class _PixelShuffle(HybridBlock):
 
 
 class PixelShuffle1D(_PixelShuffle):
-    """(n, factor * channels, w) as (n, channels, factor * w)."""
+    """(n, factor * channels, w) as (n, channels, factor * w).
+
+    Parameters
+    ----------
+    factor : int or tuple of int
+        How many times as long each spatial axis becomes.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.PixelShuffle1D(2)
+    >>> net.initialize()
+    >>> net(np.ones((1, 6, 8))).shape
+    (1, 3, 16)
+    """
 
     ndim = 1
 
 
 class PixelShuffle2D(_PixelShuffle):
-    """(n, factors * channels, h, w) as (n, channels, factor * h, factor * w)."""
+    """(n, factors * channels, h, w) as (n, channels, factor * h, factor * w).
+
+    Parameters
+    ----------
+    factor : int or tuple of int
+        How many times as long each spatial axis becomes.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.PixelShuffle2D(2)
+    >>> net.initialize()
+    >>> net(np.ones((1, 12, 8, 8))).shape
+    (1, 3, 16, 16)
+    """
 
     ndim = 2
 
 
 class PixelShuffle3D(_PixelShuffle):
-    """(n, factors * channels, d, h, w) as (n, channels, factor * d, factor * h, factor * w)."""
+    """(n, factors * channels, d, h, w) as (n, channels, factor * d, factor * h, factor * w).
+
+    Parameters
+    ----------
+    factor : int or tuple of int
+        How many times as long each spatial axis becomes.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.PixelShuffle3D(2)
+    >>> net.initialize()
+    >>> net(np.ones((1, 24, 8, 8, 8))).shape
+    (1, 3, 16, 16, 16)
+    """
 
     ndim = 3
 
 
 class ReflectionPad2D(HybridBlock):
-    """Images with their mirror images around them: a number, or eight, the last four of which count."""
+    """Images with their mirror images around them: a number, or eight, the last four of which count.
+
+    Parameters
+    ----------
+    padding : int or tuple of int
+        Zeros at both ends of each axis.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.ReflectionPad2D(1)
+    >>> net.initialize()
+    >>> net(np.ones((1, 3, 8, 8))).shape
+    (1, 3, 10, 10)
+    """
 
     def __init__(self, padding=0, **kwargs):
         super().__init__(**kwargs)

@@ -7,6 +7,10 @@ from dflow.ops.nn import check_one_device
 __all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm", "SyncBatchNorm"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 class _Normalization(HybridBlock):
     """center: beta is trained, else it is 0; scale: gamma is trained, else it is 1. `axis` is that of channels."""
 
@@ -34,6 +38,40 @@ class BatchNorm(_Normalization):
     """Mean and variance of each channel: in training those of the batch, which running ones follow; else these.
 
     use_global_stats: the running ones always.
+
+    Parameters
+    ----------
+    axis : int
+        Along which.
+    momentum : float
+        The weight of the running values.
+    epsilon : float
+        What keeps the divisor from zero.
+    center : bool
+        Add beta.
+    scale : bool
+        Multiply by gamma.
+    use_global_stats : bool
+        Use the running values in training, too.
+    beta_initializer : str or Initializer
+        First values of beta.
+    gamma_initializer : str or Initializer
+        First values of gamma.
+    running_mean_initializer : str or Initializer
+        First values of the running means.
+    running_variance_initializer : str or Initializer
+        First values of the running variances.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.BatchNorm()
+    >>> net.initialize()
+    >>> net(np.ones((2, 3, 4))).shape
+    (2, 3, 4)
     """
 
     def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False,
@@ -57,7 +95,42 @@ class BatchNorm(_Normalization):
 
 
 class BatchNormReLU(BatchNorm):
-    """BatchNorm, then max(x, 0)."""
+    """BatchNorm, then max(x, 0).
+
+    Parameters
+    ----------
+    axis : int
+        Along which.
+    momentum : float
+        The weight of the running values.
+    epsilon : float
+        What keeps the divisor from zero.
+    center : bool
+        Add beta.
+    scale : bool
+        Multiply by gamma.
+    use_global_stats : bool
+        Use the running values in training, too.
+    beta_initializer : str or Initializer
+        First values of beta.
+    gamma_initializer : str or Initializer
+        First values of gamma.
+    running_mean_initializer : str or Initializer
+        First values of the running means.
+    running_variance_initializer : str or Initializer
+        First values of the running variances.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.BatchNormReLU()
+    >>> net.initialize()
+    >>> net(np.ones((2, 3, 4))).shape
+    (2, 3, 4)
+    """
 
     def forward(self, x):
         return npx.relu(super().forward(x))
@@ -67,6 +140,40 @@ class SyncBatchNorm(BatchNorm):
     """BatchNorm, whose statistics MXNet takes over all devices: here they are those of one, and more are an error.
 
     num_devices: how many there are; None: those that its parameters are on.
+
+    Parameters
+    ----------
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    num_devices : int, optional
+        1, or None.
+    momentum : float
+        The weight of the running values.
+    epsilon : float
+        What keeps the divisor from zero.
+    center : bool
+        Add beta.
+    scale : bool
+        Multiply by gamma.
+    use_global_stats : bool
+        Use the running values in training, too.
+    beta_initializer : str or Initializer
+        First values of beta.
+    gamma_initializer : str or Initializer
+        First values of gamma.
+    running_mean_initializer : str or Initializer
+        First values of the running means.
+    running_variance_initializer : str or Initializer
+        First values of the running variances.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.SyncBatchNorm()
+    >>> net.initialize()
+    >>> net(np.ones((2, 3, 4))).shape
+    (2, 3, 4)
     """
 
     def __init__(self, in_channels=0, num_devices=None, momentum=0.9, epsilon=1e-5, center=True, scale=True,
@@ -82,7 +189,34 @@ class SyncBatchNorm(BatchNorm):
 
 
 class LayerNorm(_Normalization):
-    """Mean and variance along an axis, of each of the others' elements."""
+    """Mean and variance along an axis, of each of the others' elements.
+
+    Parameters
+    ----------
+    axis : int
+        Along which.
+    epsilon : float
+        What keeps the divisor from zero.
+    center : bool
+        Add beta.
+    scale : bool
+        Multiply by gamma.
+    beta_initializer : str or Initializer
+        First values of beta.
+    gamma_initializer : str or Initializer
+        First values of gamma.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.LayerNorm()
+    >>> net.initialize()
+    >>> net(np.ones((2, 3, 4))).shape
+    (2, 3, 4)
+    """
 
     def __init__(self, axis=-1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros",
                  gamma_initializer="ones", in_channels=0, **kwargs):
@@ -93,7 +227,34 @@ class LayerNorm(_Normalization):
 
 
 class GroupNorm(_Normalization):
-    """Mean and variance over each group of channels, of each sample."""
+    """Mean and variance over each group of channels, of each sample.
+
+    Parameters
+    ----------
+    num_groups : int
+        How many groups the channels are in.
+    epsilon : float
+        What keeps the divisor from zero.
+    center : bool
+        Add beta.
+    scale : bool
+        Multiply by gamma.
+    beta_initializer : str or Initializer
+        First values of beta.
+    gamma_initializer : str or Initializer
+        First values of gamma.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.GroupNorm()
+    >>> net.initialize()
+    >>> net(np.ones((2, 3, 4))).shape
+    (2, 3, 4)
+    """
 
     def __init__(self, num_groups=1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros",
                  gamma_initializer="ones", in_channels=0, **kwargs):
@@ -105,7 +266,34 @@ class GroupNorm(_Normalization):
 
 
 class InstanceNorm(_Normalization):
-    """Mean and variance of each channel of each sample."""
+    """Mean and variance of each channel of each sample.
+
+    Parameters
+    ----------
+    axis : int
+        Along which.
+    epsilon : float
+        What keeps the divisor from zero.
+    center : bool
+        Add beta.
+    scale : bool
+        Multiply by gamma.
+    beta_initializer : str or Initializer
+        First values of beta.
+    gamma_initializer : str or Initializer
+        First values of gamma.
+    in_channels : int
+        Channels of the input; 0: what the first input has.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = nn.InstanceNorm()
+    >>> net.initialize()
+    >>> net(np.ones((2, 3, 4))).shape
+    (2, 3, 4)
+    """
 
     def __init__(self, axis=1, epsilon=1e-5, center=True, scale=False, beta_initializer="zeros",
                  gamma_initializer="ones", in_channels=0, **kwargs):

@@ -35,3 +35,7 @@ __all__ = ["BidirectionalCell", "Conv1DGRUCell", "Conv1DLSTMCell", "Conv1DRNNCel
            "HybridRecurrentCell", "HybridSequentialRNNCell", "LSTM", "LSTMCell", "LSTMPCell", "ModifierCell", "RNN",
            "RNNCell", "RecurrentCell", "ResidualCell", "SequentialRNNCell", "VariationalDropoutCell", "ZoneoutCell",
            "dynamic_unroll"]
+
+
+def __dir__():
+    return sorted(__all__)

@@ -6,6 +6,11 @@ from dflow.gluon.rnn.rnn_cell import GRUCell, HybridRecurrentCell, LSTMCell, RNN
 __all__ = ["Conv1DGRUCell", "Conv1DLSTMCell", "Conv1DRNNCell", "Conv2DGRUCell", "Conv2DLSTMCell", "Conv2DRNNCell",
            "Conv3DGRUCell", "Conv3DLSTMCell", "Conv3DRNNCell"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 LAYOUTS = "NCW", "NCHW", "NCDHW"
 
 
@@ -74,54 +79,432 @@ class _Convolving:
 
 
 class Conv1DRNNCell(_Convolving, RNNCell):
-    """One step of RNN over sequences; see _Convolving."""
+    """One step of RNN over sequences; see _Convolving.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        (channels, space...) of the input.
+    hidden_channels : int
+        Channels of the state.
+    i2h_kernel : int or tuple of int
+        Lengths of the input's window.
+    h2h_kernel : int or tuple of int
+        Lengths of the state's window: odd.
+    i2h_pad : int or tuple of int
+        Zeros at both ends of the input.
+    i2h_dilate : int or tuple of int
+        Steps within the input's window.
+    h2h_dilate : int or tuple of int
+        Steps within the state's window.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    conv_layout : str, optional
+        As of the convolutions of gluon.nn.
+    activation : str, optional
+        A function by its name, as of Activation.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.Conv1DRNNCell((3, 8), 4, 3, 3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3, 8)), cell.begin_state(2))
+    >>> output.shape
+    (2, 4, 8)
+    """
 
     _dims = 1
 
 
 class Conv2DRNNCell(_Convolving, RNNCell):
-    """One step of RNN over images; see _Convolving."""
+    """One step of RNN over images; see _Convolving.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        (channels, space...) of the input.
+    hidden_channels : int
+        Channels of the state.
+    i2h_kernel : int or tuple of int
+        Lengths of the input's window.
+    h2h_kernel : int or tuple of int
+        Lengths of the state's window: odd.
+    i2h_pad : int or tuple of int
+        Zeros at both ends of the input.
+    i2h_dilate : int or tuple of int
+        Steps within the input's window.
+    h2h_dilate : int or tuple of int
+        Steps within the state's window.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    conv_layout : str, optional
+        As of the convolutions of gluon.nn.
+    activation : str, optional
+        A function by its name, as of Activation.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.Conv2DRNNCell((3, 8, 8), 4, 3, 3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3, 8, 8)), cell.begin_state(2))
+    >>> output.shape
+    (2, 4, 8, 8)
+    """
 
     _dims = 2
 
 
 class Conv3DRNNCell(_Convolving, RNNCell):
-    """One step of RNN over volumes; see _Convolving."""
+    """One step of RNN over volumes; see _Convolving.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        (channels, space...) of the input.
+    hidden_channels : int
+        Channels of the state.
+    i2h_kernel : int or tuple of int
+        Lengths of the input's window.
+    h2h_kernel : int or tuple of int
+        Lengths of the state's window: odd.
+    i2h_pad : int or tuple of int
+        Zeros at both ends of the input.
+    i2h_dilate : int or tuple of int
+        Steps within the input's window.
+    h2h_dilate : int or tuple of int
+        Steps within the state's window.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    conv_layout : str, optional
+        As of the convolutions of gluon.nn.
+    activation : str, optional
+        A function by its name, as of Activation.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.Conv3DRNNCell((3, 8, 8, 8), 4, 3, 3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3, 8, 8, 8)), cell.begin_state(2))
+    >>> output.shape
+    (2, 4, 8, 8, 8)
+    """
 
     _dims = 3
 
 
 class Conv1DLSTMCell(_Convolving, LSTMCell):
-    """One step of LSTM over sequences; see _Convolving."""
+    """One step of LSTM over sequences; see _Convolving.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        (channels, space...) of the input.
+    hidden_channels : int
+        Channels of the state.
+    i2h_kernel : int or tuple of int
+        Lengths of the input's window.
+    h2h_kernel : int or tuple of int
+        Lengths of the state's window: odd.
+    i2h_pad : int or tuple of int
+        Zeros at both ends of the input.
+    i2h_dilate : int or tuple of int
+        Steps within the input's window.
+    h2h_dilate : int or tuple of int
+        Steps within the state's window.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    conv_layout : str, optional
+        As of the convolutions of gluon.nn.
+    activation : str, optional
+        A function by its name, as of Activation.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.Conv1DLSTMCell((3, 8), 4, 3, 3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3, 8)), cell.begin_state(2))
+    >>> output.shape
+    (2, 4, 8)
+    """
 
     _dims = 1
 
 
 class Conv2DLSTMCell(_Convolving, LSTMCell):
-    """One step of LSTM over images; see _Convolving."""
+    """One step of LSTM over images; see _Convolving.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        (channels, space...) of the input.
+    hidden_channels : int
+        Channels of the state.
+    i2h_kernel : int or tuple of int
+        Lengths of the input's window.
+    h2h_kernel : int or tuple of int
+        Lengths of the state's window: odd.
+    i2h_pad : int or tuple of int
+        Zeros at both ends of the input.
+    i2h_dilate : int or tuple of int
+        Steps within the input's window.
+    h2h_dilate : int or tuple of int
+        Steps within the state's window.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    conv_layout : str, optional
+        As of the convolutions of gluon.nn.
+    activation : str, optional
+        A function by its name, as of Activation.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.Conv2DLSTMCell((3, 8, 8), 4, 3, 3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3, 8, 8)), cell.begin_state(2))
+    >>> output.shape
+    (2, 4, 8, 8)
+    """
 
     _dims = 2
 
 
 class Conv3DLSTMCell(_Convolving, LSTMCell):
-    """One step of LSTM over volumes; see _Convolving."""
+    """One step of LSTM over volumes; see _Convolving.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        (channels, space...) of the input.
+    hidden_channels : int
+        Channels of the state.
+    i2h_kernel : int or tuple of int
+        Lengths of the input's window.
+    h2h_kernel : int or tuple of int
+        Lengths of the state's window: odd.
+    i2h_pad : int or tuple of int
+        Zeros at both ends of the input.
+    i2h_dilate : int or tuple of int
+        Steps within the input's window.
+    h2h_dilate : int or tuple of int
+        Steps within the state's window.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    conv_layout : str, optional
+        As of the convolutions of gluon.nn.
+    activation : str, optional
+        A function by its name, as of Activation.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.Conv3DLSTMCell((3, 8, 8, 8), 4, 3, 3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3, 8, 8, 8)), cell.begin_state(2))
+    >>> output.shape
+    (2, 4, 8, 8, 8)
+    """
 
     _dims = 3
 
 
 class Conv1DGRUCell(_Convolving, GRUCell):
-    """One step of GRU over sequences; see _Convolving."""
+    """One step of GRU over sequences; see _Convolving.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        (channels, space...) of the input.
+    hidden_channels : int
+        Channels of the state.
+    i2h_kernel : int or tuple of int
+        Lengths of the input's window.
+    h2h_kernel : int or tuple of int
+        Lengths of the state's window: odd.
+    i2h_pad : int or tuple of int
+        Zeros at both ends of the input.
+    i2h_dilate : int or tuple of int
+        Steps within the input's window.
+    h2h_dilate : int or tuple of int
+        Steps within the state's window.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    conv_layout : str, optional
+        As of the convolutions of gluon.nn.
+    activation : str, optional
+        A function by its name, as of Activation.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.Conv1DGRUCell((3, 8), 4, 3, 3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3, 8)), cell.begin_state(2))
+    >>> output.shape
+    (2, 4, 8)
+    """
 
     _dims = 1
 
 
 class Conv2DGRUCell(_Convolving, GRUCell):
-    """One step of GRU over images; see _Convolving."""
+    """One step of GRU over images; see _Convolving.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        (channels, space...) of the input.
+    hidden_channels : int
+        Channels of the state.
+    i2h_kernel : int or tuple of int
+        Lengths of the input's window.
+    h2h_kernel : int or tuple of int
+        Lengths of the state's window: odd.
+    i2h_pad : int or tuple of int
+        Zeros at both ends of the input.
+    i2h_dilate : int or tuple of int
+        Steps within the input's window.
+    h2h_dilate : int or tuple of int
+        Steps within the state's window.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    conv_layout : str, optional
+        As of the convolutions of gluon.nn.
+    activation : str, optional
+        A function by its name, as of Activation.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.Conv2DGRUCell((3, 8, 8), 4, 3, 3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3, 8, 8)), cell.begin_state(2))
+    >>> output.shape
+    (2, 4, 8, 8)
+    """
 
     _dims = 2
 
 
 class Conv3DGRUCell(_Convolving, GRUCell):
-    """One step of GRU over volumes; see _Convolving."""
+    """One step of GRU over volumes; see _Convolving.
+
+    Parameters
+    ----------
+    input_shape : tuple of int
+        (channels, space...) of the input.
+    hidden_channels : int
+        Channels of the state.
+    i2h_kernel : int or tuple of int
+        Lengths of the input's window.
+    h2h_kernel : int or tuple of int
+        Lengths of the state's window: odd.
+    i2h_pad : int or tuple of int
+        Zeros at both ends of the input.
+    i2h_dilate : int or tuple of int
+        Steps within the input's window.
+    h2h_dilate : int or tuple of int
+        Steps within the state's window.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    conv_layout : str, optional
+        As of the convolutions of gluon.nn.
+    activation : str, optional
+        A function by its name, as of Activation.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.Conv3DGRUCell((3, 8, 8, 8), 4, 3, 3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3, 8, 8, 8)), cell.begin_state(2))
+    >>> output.shape
+    (2, 4, 8, 8, 8)
+    """
 
     _dims = 3

@@ -14,6 +14,10 @@ __all__ = ["BidirectionalCell", "DropoutCell", "GRUCell", "HybridRecurrentCell",
            "VariationalDropoutCell", "ZoneoutCell", "dynamic_unroll"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def _parts(length, inputs, layout):
     """What each of the steps gets."""
     check_choice("layout", layout, LAYOUTS)
@@ -34,7 +38,33 @@ def _joined(outputs, layout, merge, length):
 
 
 def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, layout="TNC", valid_length=None):
-    """cell.unroll() of an array, with elements of inputs and outputs set to zero in training, the same in each step."""
+    """cell.unroll() of an array, with elements of inputs and outputs set to zero in training, the same in each step.
+
+    Parameters
+    ----------
+    cell : RecurrentCell
+        What runs.
+    inputs : ndarray
+        Of shape (time, batch, size), or as the layout says.
+    begin_state : list of ndarray
+        The first states.
+    drop_inputs : float
+        The probability, of inputs.
+    drop_outputs : float
+        The probability, of outputs.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    valid_length : ndarray, optional
+        Of shape (batch,): steps that count.
+
+    Examples
+    --------
+    >>> cell = rnn.RNNCell(4)
+    >>> cell.initialize()
+    >>> output, states = rnn.rnn_cell.dynamic_unroll(cell, np.ones((5, 2, 3)), cell.begin_state(2))
+    >>> output.shape
+    (5, 2, 4)
+    """
     axis = layout.index("T")
     inputs = npx.dropout(inputs, drop_inputs, axes=(axis,)) if drop_inputs else inputs
     outputs, states = cell.unroll(inputs.shape[axis], inputs, begin_state, layout, True, valid_length)
@@ -45,6 +75,11 @@ class RecurrentCell(HybridBlock):
     """Base class: cell(input, states) gives the output of one step, and a list of the next states.
 
     Inputs have the shape (batch, size). A subclass writes forward() and state_info().
+
+    Examples
+    --------
+    >>> isinstance(rnn.RNNCell(3), rnn.RecurrentCell)
+    True
     """
 
     def reset(self):
@@ -95,7 +130,13 @@ class RecurrentCell(HybridBlock):
 
 
 class HybridRecurrentCell(RecurrentCell):
-    """A RecurrentCell, which is a HybridBlock here."""
+    """A RecurrentCell, which is a HybridBlock here.
+
+    Examples
+    --------
+    >>> isinstance(rnn.RNNCell(3), rnn.HybridRecurrentCell)
+    True
+    """
 
 
 class _Cell(HybridRecurrentCell):
@@ -146,7 +187,35 @@ class _Cell(HybridRecurrentCell):
 
 
 class RNNCell(_Cell):
-    """One step of RNN, with any activation."""
+    """One step of RNN, with any activation.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Numbers of the state.
+    activation : str, optional
+        A function by its name, as of Activation.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    input_size : int
+        Numbers of the input; 0: what the first input has.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.RNNCell(4)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 4), [(2, 4)])
+    """
 
     def __init__(self, hidden_size, activation="tanh", i2h_weight_initializer=None, h2h_weight_initializer=None,
                  i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", input_size=0, **kwargs):
@@ -160,7 +229,39 @@ class RNNCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    """One step of LSTM; the states are h and c."""
+    """One step of LSTM; the states are h and c.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Numbers of the state.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    input_size : int
+        Numbers of the input; 0: what the first input has.
+    activation : str, optional
+        A function by its name, as of Activation.
+    recurrent_activation : str
+        Of the gates.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.LSTMCell(4)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 4), [(2, 4), (2, 4)])
+    """
 
     gates, states = 4, 2
 
@@ -175,7 +276,37 @@ class LSTMCell(_Cell):
 
 
 class LSTMPCell(LSTMCell):
-    """One step of LSTM whose state h, and output, is a projection of projection_size: h2r_weight times LSTM's."""
+    """One step of LSTM whose state h, and output, is a projection of projection_size: h2r_weight times LSTM's.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Numbers of the state.
+    projection_size : int, optional
+        Numbers that it shows of its state.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    h2r_weight_initializer : str or Initializer, optional
+        First values of the projection.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    input_size : int
+        Numbers of the input; 0: what the first input has.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.LSTMPCell(4, 2)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 2), [(2, 2), (2, 4)])
+    """
 
     def __init__(self, hidden_size, projection_size, i2h_weight_initializer=None, h2h_weight_initializer=None,
                  h2r_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", input_size=0,
@@ -197,7 +328,39 @@ class LSTMPCell(LSTMCell):
 
 
 class GRUCell(_Cell):
-    """One step of GRU."""
+    """One step of GRU.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Numbers of the state.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    input_size : int
+        Numbers of the input; 0: what the first input has.
+    activation : str, optional
+        A function by its name, as of Activation.
+    recurrent_activation : str
+        Of the gates.
+    dtype : dtype
+        Of the parameters.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.GRUCell(4)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 4), [(2, 4)])
+    """
 
     gates = 3
 
@@ -228,7 +391,18 @@ class _Cells(HybridRecurrentCell):
 
 
 class SequentialRNNCell(_Cells):
-    """Cells on top of each other: add(cell), net[i], len(net)."""
+    """Cells on top of each other: add(cell), net[i], len(net).
+
+    Examples
+    --------
+    >>> cell = rnn.SequentialRNNCell()
+    >>> cell.add(rnn.RNNCell(4))
+    >>> cell.add(rnn.GRUCell(2))
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, len(states)
+    ((2, 2), 2)
+    """
 
     def add(self, cell):
         """Put a cell on top."""
@@ -261,11 +435,40 @@ class SequentialRNNCell(_Cells):
 
 
 class HybridSequentialRNNCell(SequentialRNNCell):
-    """A SequentialRNNCell, which is a HybridBlock here."""
+    """A SequentialRNNCell, which is a HybridBlock here.
+
+    Examples
+    --------
+    >>> cell = rnn.HybridSequentialRNNCell()
+    >>> cell.add(rnn.RNNCell(4))
+    >>> cell.add(rnn.GRUCell(2))
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, len(states)
+    ((2, 2), 2)
+    """
 
 
 class BidirectionalCell(_Cells):
-    """Two cells, one from the first step to the last and one back, whose outputs are joined; unroll() only."""
+    """Two cells, one from the first step to the last and one back, whose outputs are joined; unroll() only.
+
+    Parameters
+    ----------
+    l_cell : RecurrentCell
+        From the first step on.
+    r_cell : RecurrentCell
+        From the last step on.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.BidirectionalCell(rnn.RNNCell(4), rnn.RNNCell(4))
+    >>> cell.initialize()
+    >>> output, states = cell.unroll(5, np.ones((2, 5, 3)), merge_outputs=True)
+    >>> output.shape
+    (2, 5, 8)
+    """
 
     def __init__(self, l_cell, r_cell, **kwargs):
         super().__init__(**kwargs)
@@ -287,7 +490,25 @@ class BidirectionalCell(_Cells):
 
 
 class DropoutCell(HybridRecurrentCell):
-    """In training, elements of the input set to zero with probability `rate`; see nn.Dropout. It has no states."""
+    """In training, elements of the input set to zero with probability `rate`; see nn.Dropout. It has no states.
+
+    Parameters
+    ----------
+    rate : float
+        The probability.
+    axes : tuple of int
+        Along which one draw counts for all.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.DropoutCell(0.5)
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 3), [])
+    """
 
     def __init__(self, rate, axes=(), **kwargs):
         super().__init__(**kwargs)
@@ -305,7 +526,20 @@ class DropoutCell(HybridRecurrentCell):
 
 
 class ModifierCell(HybridRecurrentCell):
-    """Base class of cells that do something to what another cell, base_cell, gives."""
+    """Base class of cells that do something to what another cell, base_cell, gives.
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+        The other cell.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> isinstance(rnn.ResidualCell(rnn.RNNCell(3)), rnn.ModifierCell)
+    True
+    """
 
     def __init__(self, base_cell, **kwargs):
         super().__init__(**kwargs)
@@ -319,7 +553,27 @@ class ModifierCell(HybridRecurrentCell):
 
 
 class ZoneoutCell(ModifierCell):
-    """In training, elements of the outputs and of the states stay as they were before the step, by chance."""
+    """In training, elements of the outputs and of the states stay as they were before the step, by chance.
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+        The other cell.
+    zoneout_outputs : float
+        The probability, of outputs.
+    zoneout_states : float
+        The probability, of states.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.ZoneoutCell(rnn.RNNCell(3))
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 3), [(2, 3)])
+    """
 
     def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0, **kwargs):
         if isinstance(base_cell, BidirectionalCell):
@@ -344,7 +598,23 @@ class ZoneoutCell(ModifierCell):
 
 
 class ResidualCell(ModifierCell):
-    """The output plus the input."""
+    """The output plus the input.
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+        The other cell.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.ResidualCell(rnn.RNNCell(3))
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 3), [(2, 3)])
+    """
 
     def forward(self, inputs, states):
         y, states = self.base_cell(inputs, states)
@@ -361,6 +631,27 @@ class VariationalDropoutCell(ModifierCell):
     """In training, elements of inputs, outputs and the first state set to zero: the same ones in each step of unroll().
 
     drop_inputs, drop_states, drop_outputs: how many, as shares. reset() draws others.
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+        The other cell.
+    drop_inputs : float
+        The probability, of inputs.
+    drop_states : float
+        The probability, of states.
+    drop_outputs : float
+        The probability, of outputs.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> cell = rnn.VariationalDropoutCell(rnn.RNNCell(3))
+    >>> cell.initialize()
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 3), [(2, 3)])
     """
 
     def __init__(self, base_cell, drop_inputs=0.0, drop_states=0.0, drop_outputs=0.0, **kwargs):

@@ -12,6 +12,11 @@ from dflow.ops.nn import check_choice
 
 __all__ = ["GRU", "LSTM", "RNN"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 LAYOUTS = "TNC", "NTC"
 
 
@@ -137,7 +142,46 @@ class _RNNLayer(HybridBlock):
 
 
 class RNN(_RNNLayer):
-    """h' = activation(W x + b + V h + d), with activation "relu" or "tanh"."""
+    """h' = activation(W x + b + V h + d), with activation "relu" or "tanh".
+
+    Parameters
+    ----------
+    hidden_size : int
+        Numbers of the state.
+    num_layers : int
+        How many layers.
+    activation : str, optional
+        A function by its name, as of Activation.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    dropout : float
+        The probability of dropout between layers.
+    bidirectional : bool
+        Two directions a layer.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    input_size : int
+        Numbers of the input; 0: what the first input has.
+    dtype : dtype
+        Of the parameters.
+    use_sequence_length : bool
+        Called with the lengths of the sequences, too.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = rnn.RNN(4, num_layers=2)
+    >>> net.initialize()
+    >>> net(np.ones((5, 2, 3))).shape
+    (5, 2, 4)
+    """
 
     def __init__(self, hidden_size, num_layers=1, activation="relu", layout="TNC", dropout=0, bidirectional=False,
                  i2h_weight_initializer=None, h2h_weight_initializer=None, i2h_bias_initializer="zeros",
@@ -153,6 +197,46 @@ class LSTM(_RNNLayer):
 
     i, f and o are sigmoids, g is a tanh. The states are h and c. projection_size: h' is P (o * tanh(c')), of so many
     elements, with P called h2r_weight.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Numbers of the state.
+    num_layers : int
+        How many layers.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    dropout : float
+        The probability of dropout between layers.
+    bidirectional : bool
+        Two directions a layer.
+    input_size : int
+        Numbers of the input; 0: what the first input has.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    projection_size : int, optional
+        Numbers that it shows of its state.
+    h2r_weight_initializer : str or Initializer, optional
+        First values of the projection.
+    dtype : dtype
+        Of the parameters.
+    use_sequence_length : bool
+        Called with the lengths of the sequences, too.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = rnn.LSTM(4, num_layers=2)
+    >>> net.initialize()
+    >>> net(np.ones((5, 2, 3))).shape
+    (5, 2, 4)
     """
 
     def __init__(self, hidden_size, num_layers=1, layout="TNC", dropout=0, bidirectional=False, input_size=0,
@@ -169,6 +253,42 @@ class GRU(_RNNLayer):
     """h' = (1 - z) * n + z * h, with n = tanh(W x + b + r * (V h + d)); r and z are sigmoids of W x + b + V h + d.
 
     The rows of the weights are those of r, z and n, in this order.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Numbers of the state.
+    num_layers : int
+        How many layers.
+    layout : str, optional
+        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    dropout : float
+        The probability of dropout between layers.
+    bidirectional : bool
+        Two directions a layer.
+    input_size : int
+        Numbers of the input; 0: what the first input has.
+    i2h_weight_initializer : str or Initializer, optional
+        First values of the input's weights.
+    h2h_weight_initializer : str or Initializer, optional
+        First values of the state's weights.
+    i2h_bias_initializer : str or Initializer
+        First values of the input's biases.
+    h2h_bias_initializer : str or Initializer
+        First values of the state's biases.
+    dtype : dtype
+        Of the parameters.
+    use_sequence_length : bool
+        Called with the lengths of the sequences, too.
+    **kwargs
+        Of Block: `prefix` and `params`, as MXNet has them.
+
+    Examples
+    --------
+    >>> net = rnn.GRU(4, num_layers=2)
+    >>> net.initialize()
+    >>> net(np.ones((5, 2, 3))).shape
+    (5, 2, 4)
     """
 
     def __init__(self, hidden_size, num_layers=1, layout="TNC", dropout=0, bidirectional=False, input_size=0,

@@ -24,3 +24,7 @@ __all__ = ["BatchBegin", "BatchEnd", "BatchProcessor", "CheckpointHandler", "Ear
            "EpochEnd", "Estimator", "EventHandler", "GradientUpdateHandler", "LoggingHandler", "MetricHandler",
            "StoppingHandler", "TrainBegin", "TrainEnd", "ValidationHandler", "batch_processor", "estimator",
            "event_handler"]
+
+
+def __dir__():
+    return sorted(__all__)

@@ -6,6 +6,10 @@ from dflow.gluon.utils import split_and_load
 __all__ = ["BatchProcessor"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 class BatchProcessor:
     """A subclass may change what is computed of a batch; each method returns lists, with a part for each device."""
 

@@ -31,6 +31,11 @@ from dflow.gluon.trainer import Trainer
 
 __all__ = ["Estimator"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 EVENTS = {"train_begin": TrainBegin, "epoch_begin": EpochBegin, "batch_begin": BatchBegin, "batch_end": BatchEnd,
           "epoch_end": EpochEnd, "train_end": TrainEnd}
 

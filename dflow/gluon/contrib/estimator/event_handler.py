@@ -14,6 +14,10 @@ __all__ = ["BatchBegin", "BatchEnd", "CheckpointHandler", "EarlyStoppingHandler"
            "TrainEnd", "ValidationHandler"]
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 class EventHandler:
     """Any handler."""
 

@@ -7,3 +7,7 @@ from dflow.gluon.data.vision.datasets import CIFAR10, CIFAR100, MNIST, FashionMN
 __all__ = ["CIFAR10", "CIFAR100", "FashionMNIST", "ImageFolderDataset", "MNIST", "datasets", "transforms"]
 
 __getattr__ = missing(__name__, "ImageListDataset ImageRecordDataset")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -20,6 +20,10 @@ __all__ = ["CIFAR10", "CIFAR100", "FashionMNIST", "ImageFolderDataset", "MNIST"]
 __getattr__ = missing(__name__, "ImageListDataset ImageRecordDataset")
 
 
+def __dir__():
+    return sorted(__all__)
+
+
 def _no_transform(transform):
     if transform is not None:
         raise TypeError("transform= is gone: use dataset.transform() or dataset.transform_first()")

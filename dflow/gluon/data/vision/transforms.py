@@ -20,6 +20,11 @@ __all__ = ["Cast", "CenterCrop", "Compose", "CropResize", "HybridCompose", "Hybr
            "RandomFlipTopBottom", "RandomGray", "RandomHue", "RandomLighting",
            "RandomResizedCrop", "RandomRotation", "RandomSaturation", "RandomApply", "Resize", "Rotate", "ToTensor"]
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 GREY = numpy.array([0.2989, 0.5870, 0.1140], numpy.float32)         # RandomGray's: a white pixel becomes 0.9999
 
 

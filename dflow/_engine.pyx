@@ -413,14 +413,14 @@ def inline_limit(ns=None):
 
     Returns
     -------
-    int
+    float
         The limit that was.
 
     Examples
     --------
     >>> before = engine.inline_limit(0)
     >>> engine.inline_limit(before)
-    0
+    0.0
     """
     before = settings.inline_cost
     if ns is not None:

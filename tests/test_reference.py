@@ -27,7 +27,7 @@ OTHERS = """dflow.context dflow.d2l dflow.gluon.contrib dflow.gluon.contrib.esti
     dflow.npx.image dflow.npx.random dflow.onnx dflow.optimizer dflow.random dflow.util""".split()
 MXNETS = {"boolean_dtypes", "floating_dtypes", "integer_dtypes", "numeric_dtypes"}
 NAMES = {"autograd": autograd, "dflow": dflow, "engine": engine, "gluon": gluon, "init": init, "nd": nd, "nn": nn,
-         "np": np, "npx": npx, "optimizer": optimizer, "rnn": rnn}
+         "np": np, "npx": npx, "numpy": numpy, "optimizer": optimizer, "rnn": rnn}
 
 
 def public(path):
@@ -97,7 +97,7 @@ def test_docstrings_say_how_it_runs(path):
             continue
         text, theirs = inspect.getdoc(thing), inspect.getdoc(numpys)
         assert "Runs: " in text and len(own(text)) < 2000, name
-        assert text.count("Runs: ") == 1 and "NumPy's documentation of `" in text, name
+        assert text.count("Runs: ") == 1 and ("NumPy's documentation of `" in text or theirs.count("\n\n") < 2), name
         for line in theirs.split("\n")[-5:]:
             assert line.strip() in text, (name, line)
         count += 1
@@ -134,7 +134,7 @@ def test_methods_are_documented():
             continue
         text = inspect.getdoc(method)
         assert text.count("Runs: ") == 1, name
-        assert f"NumPy's documentation of `numpy.ndarray.{name}`" in text, name
+        assert f"NumPy's documentation of `numpy.ndarray.{name}`" in text or numpys.__doc__.count("\n\n") < 2, name
     assert (dflow.ndarray.sum.__name__, dflow.ndarray.sum.__qualname__) == ("sum", "ndarray.sum")
     assert "waits for the array" in dflow.ndarray.tolist.__doc__
     for name in ("T", "shape", "dtype", "grad", "device", "as_in_ctx", "wait_to_read", "is_ready", "asnumpy"):
@@ -164,7 +164,7 @@ def sections(text):
 @pytest.mark.parametrize("path", WHOLE)
 def test_docstrings_have_all_sections(path):
     for name, thing in public(path):
-        if not callable(thing) or thing is dflow.ndarray:
+        if not callable(thing) or thing is dflow.ndarray or path == "dflow" and name in dflow._UTIL:
             continue
         text = inspect.getdoc(thing)
         assert text and text.partition("\n")[0].rstrip().endswith((".", ":")) or "\n\n" in text, name
@@ -193,7 +193,8 @@ EXAMPLES = [(f"{path}.{name}", thing) for path in (*WHOLE, *OTHERS) for name, th
 
 @pytest.mark.parametrize("path, thing", EXAMPLES, ids=[path for path, _ in EXAMPLES])
 def test_examples(path, thing):
-    test = doctest.DocTestParser().get_doctest(inspect.getdoc(thing), dict(NAMES), path, None, 0)
+    names = dict(public(path.rpartition(".")[0])) | NAMES
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(thing), names, path, None, 0)
     np.random.seed(0)
     said = []
     found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)

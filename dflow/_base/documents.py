@@ -4,6 +4,7 @@ They are put together when somebody asks for them, where that can be: an import 
 """
 
 import re
+import sys
 
 # How the kinds of rows run (see dflow/ops/table.py).
 RUNS = {
@@ -26,14 +27,15 @@ STREAM = "Unlike NumPy: the numbers are those of dflow's own streams."
 
 WAITING = ("blocking", "copies", "reads")
 
-SIGNATURE = re.compile(r"[\w.]+\(.*\)\n\s*\n")
+MARGIN = re.compile(r"\n( *)[^ \n]")
+SIGNATURE = re.compile(r"[\w.]+\([^\n]*(?:\n[^\n]+)*?\n?\)\n\s*\n")
 
 
 def plain(text):
-    """A docstring without the indentation of the code around it."""
-    first, *rest = (text or "").expandtabs().split("\n")
-    margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
-    return "\n".join([first.strip(), *[line[margin:].rstrip() for line in rest]]).strip("\n")
+    """A docstring without the indentation of the code around it: that of the first line below the first."""
+    text = (text or "").strip()
+    margin = MARGIN.search(text)
+    return text.replace(f"\n{margin[1]}", "\n") if margin else text
 
 
 def composed(own, kind, theirs, name, *notes):
@@ -41,8 +43,8 @@ def composed(own, kind, theirs, name, *notes):
 
     Who has no text of his own has NumPy's first paragraph.
     """
-    own, theirs = plain(own), plain(theirs)
-    theirs = theirs[len(signature_in(theirs)):].lstrip("\n")
+    own, theirs = plain(own), (theirs or "").strip()
+    theirs = plain(theirs[len(signature_in(theirs)):])
     if not own:
         own, _, theirs = theirs.partition("\n\n")
     waits = kind not in WAITING and "wait" in own.lower()
@@ -51,15 +53,17 @@ def composed(own, kind, theirs, name, *notes):
 
 
 def signature_in(text):
-    """The signature that the texts of functions in C may begin with, or nothing."""
+    """The signature that the texts of functions in C may begin with, a paragraph, or nothing."""
     found = SIGNATURE.match(text)
     return found[0] if found else ""
 
 
 def of_ufunc(ufunc):
     """The docstring of dflow's ufunc for one of NumPy's, or another library's, below its signature."""
-    text = plain(ufunc.__doc__)
-    return signature_in(text) + composed("", "ufunc", text, ufunc.__name__)
+    text, name = (ufunc.__doc__ or "").strip(), ufunc.__name__
+    numpys = getattr(sys.modules.get("numpy"), name, None) is ufunc
+    made = composed("", "ufunc", text, f"numpy.{name}" if numpys else name)
+    return signature_in(text) + (made if numpys else made.replace("NumPy's documentation", "The documentation", 1))
 
 
 class Later:

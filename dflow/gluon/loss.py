@@ -223,7 +223,7 @@ class KLDivLoss(Loss):
     Examples
     --------
     >>> print(gluon.loss.KLDivLoss(from_logits=False)(np.zeros((1, 2)), np.array([[0.25, 0.75]])))
-    [0.06540602]
+    [0.13081204]
     """
 
     def __init__(self, from_logits=True, axis=-1, weight=None, batch_axis=0, **kwargs):

@@ -629,7 +629,9 @@ attach("asscalar", asscalar)
 attach("reshape", or_else(ndarray, "reshape", ndarray.reshape, _by_codes, (TypeError, ValueError)))
 for _name in ("flatten", "squeeze"):
     attach(_name, or_else(ndarray, _name, getattr(ndarray, _name), _in_place(_functions[_name]), (TypeError,)))
-attach("take", or_else(ndarray, "take", take_as_numpy, _by_numbers, (TypeError,)))
+_take = or_else(ndarray, "take", take_as_numpy, _by_numbers, (TypeError,))
+_take.__doc__ = ndarray.take.__doc__
+attach("take", _take)
 set_mxnet_rules(True)
 
 __all__ = [_name for _name, _value in globals().items() if _name[0] != "_" and (

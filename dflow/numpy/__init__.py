@@ -22,6 +22,7 @@ from dflow.ops.defaults import MADE as _MADE
 from dflow.ops.defaults import follow as _follow
 from dflow.ops.defaults import is_np_array as _is_np_array
 from dflow.ops.submodules import install as _install_submodules
+from dflow.ops.table import describe as _describe
 from dflow.ops.table import method as _method
 from dflow.ops.table import namespace as _namespace
 
@@ -207,8 +208,10 @@ def asmatrix(data, dtype=None):
     return _numpy.asmatrix(data if is_array(data) else _fallback.unwrap(data), dtype)
 
 
-_HERE = "asmatrix bmat nested_iters"
-globals().update({name: _public(globals()[name], getattr(_numpy, name), __name__) for name in _HERE.split()})
+for _name, _kind in (("asmatrix", "reads"), ("bmat", "copies"), ("nested_iters", "reads")):
+    _text, _theirs = globals()[_name].__doc__, getattr(_numpy, _name)
+    globals()[_name] = _public(globals()[_name], _theirs, __name__)
+    _describe(globals()[_name], _text, _kind, _theirs, f"numpy.{_name}")
 
 
 def __getattr__(name):

@@ -23,6 +23,7 @@ from dflow._array.core import attach, ndarray
 from dflow._base.documents import CLOSE, Later, composed
 from dflow._functions.constructors import give_text
 from dflow._functions.numpy_inline import as_method, builtin, public, small_first
+from dflow._functions.ufunc import ufunc
 from dflow.ops.fallback import into_numpys, or_numpys
 
 KINDS = ("kernel", "view", "host", "blocking")
@@ -32,7 +33,7 @@ TABLE = {}                  # (module, name): Row
 class Row:
     """One operation. `close`: its numbers may differ from NumPy's in the last bits; "largest": of the largest.
 
-    `text`: what dflow says of it, without NumPy's text.
+    `text`: what dflow says of it, without NumPy's text; None of ufuncs.
     """
 
     __slots__ = ("module", "name", "function", "kind", "method", "samples", "close", "text")
@@ -45,7 +46,7 @@ class Row:
         self.method = method
         self.samples = samples
         self.close = close
-        self.text = function.__doc__
+        self.text = None if type(function) is ufunc else function.__doc__
 
     def __repr__(self):
         return f"<Row {self.module}.{self.name}: {self.kind}>"

@@ -1,4 +1,4 @@
-"""The reference: which names are public, what their docstrings have, and that the examples in them do what they show."""
+"""The reference: which names are public, what their docstrings have, and that the examples in them do as they show."""
 
 import doctest
 import importlib
@@ -197,5 +197,6 @@ def test_examples(path, thing):
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(thing), names, path, None, 0)
     np.random.seed(0)
     said = []
-    found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    found = runner.run(test, out=said.append)
     assert found.failed == 0, "".join(said)

@@ -796,3 +796,38 @@ def test_host_tasks_may_run_anywhere():
         (np.sin(x) * 2).wait_to_read()
     tasks = [dflow.submit(lambda: os.sched_getaffinity(0)) for _ in range(8)]
     assert {frozenset(task.result()) for task in tasks} == {frozenset(os.sched_getaffinity(0))}
+
+
+# -- what is read while it ends --------------------------------------------------------------------
+
+READERS = {
+    "b": """x.argmax() x.argmin() x.any() x.all() np.count_nonzero(x) np.nonzero(x)[0] x.reshape(5,10).argmax(axis=1)
+            x[mask] x.reshape(5,10).any(axis=0) np.where(x,1,2) np.packbits(x) x[3] ~x x&mask""",
+    "d": """x.argmax() x.sum() x.max() x.mean() x.item(3) x[4] x[mask] x[at] x.tolist() np.sort(x) np.argsort(x)
+            x.cumsum() np.concatenate([x,x]) x.copy() x.astype('f4') np.dot(x,x) x+1 x[1:]+x[:-1] x[3]*2 np.clip(x,0,1)
+            x.reshape(5,10).sum(axis=0) np.take(x,at) np.searchsorted(x,1) np.histogram(x,3)[0] np.where(mask,x,2)
+            x[at[0]]""",
+}
+
+
+@pytest.mark.parametrize("bulk", [0, 512])
+@pytest.mark.parametrize("kind", READERS)
+def test_what_becomes_ready_while_it_is_read(kind, bulk):
+    """A reader that finds an array ready looks at its memory after that, not before: the debug build asserts it."""
+    def names(np):
+        return {"np": np, "mask": np.arange(50) % 2 == 0, "at": np.array([3, 1, 7]), "b": np.zeros(50, bool),
+                "d": np.zeros(50)}
+
+    make = "lambda: ~b" if kind == "b" else "lambda: d + 1"
+    with configured(workers=4, limit=0, bulk=bulk):
+        for text in READERS[kind].split():
+            ours, theirs = names(np), names(numpy)
+            pending, read = eval(make, ours), eval(f"lambda x: {text}", ours)
+            expected = numpy.asarray(eval(f"lambda x: {text}", theirs)(eval(make, theirs)()))
+            for turn in range(500):
+                x = pending()
+                for _ in range(turn % 13):
+                    pass
+                found = read(x)
+                if turn % 50 == 0:
+                    numpy.testing.assert_array_equal(numpy.asarray(found), expected)

@@ -6,7 +6,7 @@ from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_XDECREF
 from dflow._kernels.dtypes cimport NCODES, read_numpy_scalar
 from dflow._kernels.kernel cimport intp, Kernel
-from dflow._base.atomics cimport load_ptr
+from dflow._base.atomics cimport invariant, load_ptr
 from dflow._array.array_type cimport element_types
 from dflow._array.dispatch cimport Operand
 from dflow._base.thread_state cimport captures, direct, near, recorders, recording, set_recording
@@ -177,6 +177,7 @@ cdef inline object complex_of(object number):                           # Python
 cdef int wait_write(ndarray a) except -1
 cdef bint ready(ndarray a) noexcept                                     # whether nobody writes its elements
 cdef inline char* data_of(ndarray a) noexcept:                          # of what wait_read gave
+    invariant(a.st.data != NULL or a.st.nbytes == 0, b"who looks at memory knows that it is there")
     return a.st.data + a.offset
 cdef inline str shape_text(ndarray a):                                  # as NumPy writes shapes in its errors: (2,3)
     return str(shape_tuple(a)).replace(" ", "")

@@ -165,10 +165,11 @@ cdef enum:
 cdef bint found_at_once(ndarray source, bint largest, ndarray result) noexcept:
     """Of bools: whether one of the first in each row is the extreme, or all are."""
     cdef intp n = source.shape[source.ndim - 1], i
-    cdef char* row = data_of(source)
+    cdef char* row
     cdef char* first
     if source.code != BOOL or result.size > FEW_ROWS or not in_order_here(source):
         return False
+    row = data_of(source)               # not before: what was pending may have no memory
     for i in range(result.size):
         first = <char*>memchr(row, largest, min(n, <intp>FIRST))
         if first == NULL and n > FIRST:

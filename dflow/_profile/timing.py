@@ -83,7 +83,7 @@ def timeit(f, *args, number=None, repeat=5, setup="pass", globals=None):
 
 def compiled(f, args=(), setup="pass", globals=None):
     """A function for seconds_of()."""
-    import ast                  # slow to load
+    import ast  # slow to load
 
     if callable(f):
         namespace = {"_f": f, "_args": args}

@@ -27,7 +27,7 @@ from dflow.ops.host import Future, submit  # noqa: E402
 _libraries.install()
 
 __all__ = ["Future", "devices", "engine", "graph", "ndarray", "profile", "progress", "show_config", "submit",
-           "timeit", "trange", "waitall"]
+           "timeit", "trange", "visualize", "waitall"]
 __version__ = "0.1.0"
 
 for _thing in (Future, submit, waitall):
@@ -74,6 +74,8 @@ def __dir__():
 def __getattr__(name):
     if name == "graph":
         return importlib.import_module("dflow._graph_decorator").graph
+    if name == "visualize":
+        return importlib.import_module("dflow._profile.graph").visualize
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     if name in _UTIL:

@@ -1,6 +1,7 @@
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from types import GenericAlias, TracebackType
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from dflow import devices as devices
 from dflow import engine as engine
@@ -30,7 +31,7 @@ from dflow.util import use_np_default_dtype as use_np_default_dtype
 from dflow.util import use_np_shape as use_np_shape
 
 __all__ = ["Future", "devices", "engine", "graph", "ndarray", "profile", "progress", "show_config", "submit",
-           "timeit", "trange", "waitall"]
+           "timeit", "trange", "visualize", "waitall"]
 __version__: str
 
 _T_co = TypeVar("_T_co", covariant=True)
@@ -42,6 +43,35 @@ class Future(Generic[_T_co]):
     def result(self) -> _T_co: ...
     def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...
     def __await__(self) -> Generator[Any, None, _T_co]: ...
+
+class _Node(NamedTuple):
+    key: str
+    name: str
+    state: str
+    shape: tuple[int, ...] | None
+    dtype: str
+    site: tuple[str, int, str] | None
+    where: str
+    group: str | None
+    told: bool = True
+
+class _Graph:
+    nodes: list[_Node]
+    edges: list[tuple[str, str]]
+    groups: dict[str, list[str]]
+    sizes: dict[str, int]
+    more: int
+    whole: bool
+    @property
+    def dot(self) -> str: ...
+    @property
+    def svg(self) -> str: ...
+    @property
+    def own_svg(self) -> str: ...
+    def _repr_svg_(self) -> str: ...
+    def _repr_mimebundle_(self, include: Collection[str] | None = None,
+                          exclude: Collection[str] | None = None) -> dict[str, str]: ...
+    def save(self, path: str | PathLike[str]) -> None: ...
 
 @overload
 def submit(fn: Callable[..., _T], *args: Any, shape: None = None, dtype: None = None, **kwargs: Any) -> Future[_T]: ...
@@ -93,4 +123,5 @@ def timeit(f: Callable[..., Any] | str, *args: Any, number: int | None = None, r
            globals: dict[str, Any] | None = None) -> _TimeitResult: ...
 def load_ipython_extension(shell: Any) -> None: ...
 def show_config() -> None: ...
+def visualize(x: ndarray[Any, Any] | Sequence[ndarray[Any, Any]] | None = None, limit: int = 200) -> _Graph: ...
 def waitall(timeout: float | None = None) -> None: ...

@@ -304,13 +304,22 @@ def name_of(key):
 
 
 def types_of(key):
-    """Of a kernel's key: "dd->d" of a ufunc's loop, "d->f" of a cast."""
+    """Of a kernel's key: "dd->d" of a ufunc's loop, "d->f" of a cast, "d->d" of a sort; "" where it does not tell."""
     while key is not None and key[0] in FOLDS:
         key = key[1]
     if key is None:
         return ""
-    codes = key[1] if len(key) > 1 and isinstance(key[1], tuple) else key[1:]
-    codes = [code for code in codes if isinstance(code, int) and 0 <= code < len(dtypes)]
+    if not isinstance(key[0], str):
+        nin, codes = key[0].nin, key[1]
+    elif key[0] in TYPED:
+        nin, codes = 1, TYPED[key[0]](*key[1:])
+    else:
+        return ""
     letters = "".join(dtypes[code].char for code in codes)
-    nin = getattr(key[0], "nin", len(letters) - 1)
-    return f"{letters[:nin]}->{letters[nin:]}" if len(letters) > 1 else letters
+    return f"{letters[:nin]}->{letters[nin:]}"
+
+
+INDEX = [dtype.char for dtype in dtypes].index(numpy.dtype(numpy.intp).char)
+TYPED = {"cast": lambda codes: codes, "move": lambda code: (code, code),
+         "number": lambda source, target: (source, target), "sort": lambda code, *how: (code, code)}
+TYPED |= dict.fromkeys(("argsort", "argmax", "argmin"), lambda code, *how: (code, INDEX))     # by kernels' names

@@ -4,11 +4,13 @@ from collections import Counter, defaultdict
 from functools import cached_property
 from typing import NamedTuple
 
+from dflow._profile.forecast import Forecast
 from dflow._profile.record import FAILED, PART, RAN
 from dflow._runtime.queues import lane_name
 
 OFTEN = 50                  # waits of one line that are worth a word,
 MUCH = 0.05                 # and of the time, from which anything is
+GAIN = 0.2                  # of the time, that more workers save at least, to be worth a word
 SMALL = 5e-6                # seconds: a task that takes less is small, next to what it costs to submit one
 CORES = 1, 2, 4, 8, 16, 1 << 20
 
@@ -159,6 +161,20 @@ class Summary:
         return max(self.submitting, self.critical_seconds, self.work / workers)
 
     @cached_property
+    def _forecast(self):
+        return Forecast(self.record)
+
+    @property
+    def ran_with(self):
+        """Workers of the device that did most, as far as they did anything."""
+        return self._forecast.ran_with
+
+    def forecast(self, workers):
+        """About how many seconds it would take with so many workers, on as many cores, or None: see
+        _profile/forecast.py."""
+        return self._forecast.seconds(workers)
+
+    @cached_property
     def peak(self):
         """When most memory was held by arrays made meanwhile, in seconds; how much; and a Counter of it by line."""
         held, total, most = Counter(), 0, (0.0, 0, Counter())
@@ -186,9 +202,7 @@ class Summary:
             if row.count > 1000 and row.seconds / row.count < SMALL and row.seconds > MUCH * self.work:
                 said.append(f"{row.name} submits {row.count:,} tasks of {1e6 * row.seconds / row.count:.1f} us: larger "
                             "arrays, or dflow.graph(), cost less for each.")
-        if self.critical_seconds > 0.8 * self.seconds:
-            said.append("Nearly all of the time is one chain of tasks, each waiting for the one before: more workers "
-                        "would not help.")
+        said += self._gain()
         if self.submitting > 0.8 * self.seconds and self.record.tasks:
             said.append("Most of the time the program itself ran, and waited for nothing: its Python code bounds it. "
                         "--functions shows which.")
@@ -200,6 +214,20 @@ class Summary:
             said.append(f"{self.record.lost:,} events are lost: each thread keeps the last 262,144.")
         return said
 
+    def _gain(self):
+        """What more workers would do, if that is worth a word."""
+        if not self.record.tasks:
+            return
+        more = 2 * self.ran_with
+        then = self.forecast(more)
+        if then is not None and then < (1 - GAIN) * self.seconds:
+            yield (f"With {more} workers, on as many cores, it would take about {then:.3g} s, not {self.seconds:.3g} s: "
+                   f"{self.seconds / max(then, 1e-9):.1f} times as fast.")
+        elif self.critical_seconds > 0.8 * self.seconds:
+            split = ", unless its tasks are so large that several workers share one" if self.ran_with == 1 else ""
+            yield ("Nearly all of the time is one chain of tasks, each waiting for the one before: more workers would "
+                   f"not help{split}.")
+
     def _site(self, number):
         task = self.record.tasks.get(number)
         return None if task is None else task.site
@@ -207,9 +235,11 @@ class Summary:
     def text(self, rows=10):
         """The summary as text, tables of so many rows."""
         gain = ", ".join(f"{'any number' if n == CORES[-1] else n}: {self.bound(n):.3g} s" for n in CORES)
+        about = ", ".join(f"{n}: {self.forecast(n):.3g} s" for n in CORES[:-1] if self.forecast(n) is not None)
         parts = [f"{self.seconds:.3f} s, {len(self.record.tasks):,} tasks, {self.work:.3f} s of work; "
                  f"the longest chain of tasks {self.critical_seconds:.3f} s; no thread waited for "
-                 f"{self.submitting:.3f} s", f"at least, with so many workers: {gain}", ""]
+                 f"{self.submitting:.3f} s", f"at least, with so many workers: {gain}",
+                 f"about, with so many workers: {about or 'it is too long to be said'}", ""]
         parts += [f"{worker.name}: {worker.seconds / self.seconds:.0%} busy, {worker.tasks:,} tasks"
                   for worker in self.workers]
         for title, table in (("operation", self.operations), ("line", self.lines)):

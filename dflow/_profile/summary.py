@@ -221,8 +221,8 @@ class Summary:
         more = 2 * self.ran_with
         then = self.forecast(more)
         if then is not None and then < (1 - GAIN) * self.seconds:
-            yield (f"With {more} workers, on as many cores, it would take about {then:.3g} s, not {self.seconds:.3g} s: "
-                   f"{self.seconds / max(then, 1e-9):.1f} times as fast.")
+            yield (f"With {more} workers, on as many cores, it would take about {then:.3g} s, not "
+                   f"{self.seconds:.3g} s: {self.seconds / max(then, 1e-9):.1f} times as fast.")
         elif self.critical_seconds > 0.8 * self.seconds:
             split = ", unless its tasks are so large that several workers share one" if self.ran_with == 1 else ""
             yield ("Nearly all of the time is one chain of tasks, each waiting for the one before: more workers would "

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -11,7 +12,7 @@ from xml.etree import ElementTree
 
 import numpy
 import pytest
-from engines import HANG, clean_environment, configured
+from engines import HANG, clean_environment, configured, in_threads
 
 import dflow
 import dflow.numpy as np
@@ -160,6 +161,89 @@ def test_the_page_is_whole_and_loads_nothing():
     assert timeline._repr_svg_() == pictures.timeline_svg(timeline.record)
 
 
+def rows_below(text, heading):
+    """Of a page: the texts of the cells of the table below that heading."""
+    part = text.partition(f"<h2>{heading}</h2>")[2].partition("<h2>")[0]
+    body = part.partition("<tbody>")[2].partition("</tbody>")[0]
+    rows = [re.findall("<td.*?</td>", row) for row in body.split("</tr>")[:-1]]
+    return [[re.sub("<[^>]*>", "", cell) for cell in row] for row in rows]
+
+
+def test_the_page_shows_lines_with_their_source():
+    with configured(workers=1, limit=0), dflow.engine.timeline() as timeline:
+        x = np.sort(np.ones(100_000))                       # this line
+        where = line() - 1
+        float(x[-1])
+    text = page.page(timeline.record, "lines")
+    by_line = rows_below(text, "By line")
+    assert any(f"test_profile.py:{where}x = np.sort(np.ones(100_000))" in row[-1] and "# this line" in row[-1]
+               for row in by_line)
+    assert {"sort d-&gt;d"} <= {row[-1] for row in rows_below(text, "By operation")}
+    assert [row[-1] for row in rows_below(text, "With more workers")][:2] == ["1, as it ran", "2"]
+    assert any(f"test_profile.py:{where}" in row[-1] for row in rows_below(text, "Memory"))
+    assert page.short(__file__ + ":3").endswith("test_profile.py:3") and page.short("?") == "?"
+    assert page.source_of("?") == page.source_of(f"{__file__}:999999") == page.source_of("none.py:1") == ""
+
+
+# ---- more workers: programs of which the answer is known -------------------------------------------------------------
+
+def spans(record):
+    """Its Summary, and what it foretells for 1, 2 and 4 workers, as parts of what it took."""
+    s = Summary(record)
+    return s, {n: s.forecast(n) / s.seconds for n in (1, 2, 4)}
+
+
+def test_a_chain_gains_nothing():
+    with configured(workers=1, limit=0), dflow.engine.timeline() as timeline:
+        x = np.ones(3)
+        for _ in range(6):
+            x = dflow.engine.sleep(x, 0.02)
+        x.wait_to_read()
+    s, parts = spans(timeline.record)
+    assert s.ran_with == 1 and parts == pytest.approx({1: 1, 2: 1, 4: 1}, abs=0.02)
+    assert not any("times as fast" in text for text in s.advice)
+
+
+def run_apart(workers, n=16):
+    with configured(workers=workers, limit=0), dflow.engine.timeline() as timeline:
+        apart = [dflow.engine.sleep(np.ones(3), 0.02) for _ in range(n)]
+        dflow.waitall()
+    assert len(apart) == n
+    return timeline.record
+
+
+def test_what_is_apart_gains_what_it_then_does():
+    """Told from a run with one worker, and from one with two."""
+    s, parts = spans(run_apart(1))
+    assert 0.45 < parts[2] < 0.62 and 0.22 < parts[4] < 0.4
+    assert any("With 2 workers" in text and "times as fast" in text for text in s.advice)
+    _, parts = spans(run_apart(2))
+    assert 1.6 < parts[1] < 2.3 and parts[2] == 1 and 0.4 < parts[4] < 0.75
+
+
+def test_a_loop_that_reads_gains_nothing():
+    """Though its work alone, shared, would take half of the time."""
+    with configured(workers=1, limit=0), dflow.engine.timeline() as timeline:
+        for _ in range(10):
+            x = dflow.engine.sleep(np.ones(3), 0.01)
+            x.wait_to_read()
+    s, parts = spans(timeline.record)
+    assert parts == pytest.approx({1: 1, 2: 1, 4: 1}, abs=0.05) and s.bound(4) < 0.6 * s.seconds
+
+
+def test_threads_of_a_program_go_on_side_by_side():
+    def work():
+        x = np.ones(3)
+        for _ in range(8):
+            x = dflow.engine.sleep(x, 0.01)
+        x.wait_to_read()
+
+    with configured(workers=1, limit=0), dflow.engine.timeline() as timeline:
+        in_threads(work, work)
+    _, parts = spans(timeline.record)
+    assert parts[2] < 0.8 and parts[4] == pytest.approx(parts[2], abs=0.05)
+
+
 def test_plot():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
@@ -223,3 +307,43 @@ def test_what_else_the_command_does(tmp_path):
     done = run("info", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith(f"dflow {dflow.__version__}") and "workers" in done.stdout
     assert run(cwd=tmp_path).returncode == 2
+
+
+# ---- in a browser ----------------------------------------------------------------------------------------------------
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.mark.slow
+@pytest.mark.once
+@pytest.mark.skipif(BROWSER is None, reason="no chromium or google-chrome on the PATH: an optional program")
+@pytest.mark.parametrize("width", [1100, 500])
+def test_a_browser_shows_the_page(tmp_path, width):
+    """Its script runs without an error, tables have rows and sort, and nothing is wider than the window."""
+    (tmp_path / "helper.py").write_text("def twice(x):\n    return x * 2\n")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = run("profile", "program.py", 0, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    # what the test adds at the page's end: it clicks on a head, and tells what there is then
+    probe = """<script>
+const tables = [...document.querySelectorAll("table")];
+const column = t => [...t.tBodies[0].rows].map(r => r.cells[0].textContent);
+const byLine = tables.find(t => t.tHead.textContent.endsWith("MB writtenline"));
+byLine.tHead.rows[0].cells[0].click(); byLine.tHead.rows[0].cells[0].click();
+console.log("PROBE " + JSON.stringify({rows: tables.map(t => t.tBodies[0].rows.length),
+  seconds: column(byLine).map(Number), bars: document.querySelectorAll("svg rect").length,
+  wide: document.documentElement.scrollWidth, window: innerWidth}));
+</script></body>"""
+    text = (tmp_path / "program.html").read_text(encoding="utf-8")
+    (tmp_path / "probed.html").write_text(text.replace("</body>", probe), encoding="utf-8")
+    shown = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0", "--no-first-run",
+         f"--user-data-dir={tmp_path / 'browser'}", f"--window-size={width},900", "--dump-dom",
+         (tmp_path / "probed.html").as_uri()], capture_output=True, text=True, timeout=2 * HANG)
+    assert shown.returncode == 0 and "<h2>By line</h2>" in shown.stdout, shown.stderr
+    said = re.findall(r'CONSOLE[:(].*?\] "(.*)", source', shown.stderr)
+    assert len(said) == 1 and said[0].startswith("PROBE "), shown.stderr       # and no error
+    seen = json.loads(said[0][6:].replace('\\"', '"'))
+    assert len(seen["rows"]) == 7 and all(seen["rows"]) and seen["bars"] > 3
+    assert seen["seconds"] == sorted(seen["seconds"]) and len(seen["seconds"]) >= 3
+    assert seen["wide"] <= seen["window"], seen

@@ -1,6 +1,7 @@
 """A record as pictures: SVG that we draw, and matplotlib's."""
 
 import zlib
+from collections import Counter
 from html import escape
 
 from dflow._profile.record import PART, RAN
@@ -57,26 +58,54 @@ def timeline_svg(record, width=1000):
         parts.append(f'<rect x="{LEFT + start * scale:.2f}" y="{y}" width="{max((stop - start) * scale, 0.3):.2f}" '
                      f'height="{high}" fill="{fill}">'
                      f'<title>{escape(about)}: {1e3 * (stop - start):.3f} ms</title></rect>')
-    for k in range(5):
-        x = LEFT + k / 4 * record.seconds * scale
-        parts.append(f'<text x="{x:.1f}" y="{height - 6}" text-anchor="middle" fill="#555">'
-                     f'{1e3 * k / 4 * record.seconds:.4g} ms</text>')
-    return "".join([*parts, "</svg>"])
+    return "".join([*parts, times(record, scale, height), "</svg>"])
 
 
-def memory_svg(record, width=1000, height=120):
-    """Bytes of arrays that are allocated or promised, over time."""
+def legend(record, most=10):
+    """The colours of what took longest in timeline_svg(), as HTML."""
+    took = Counter()
+    for _, name, start, stop, _ in bars(record):
+        took[name] += stop - start
+    fills = [(name or "waits", colour(name) if name else "#ccc") for name, _ in took.most_common(most)]
+    return "".join(f'<span><i style="background:{fill}"></i>{escape(name)}</span>' for name, fill in fills)
+
+
+def memory_svg(record, peak=None, width=1000, height=140):
+    """Bytes of arrays that are allocated or promised, over time; a mark at `peak`, in seconds."""
     points = [(int(e["start"]) / 1e9, int(e["live"])) for e in record.submitted]
     points += [(int(e["stop"]) / 1e9, int(e["live"])) for e in record.ran]
     points.sort()
-    points = points[::max(len(points) // MOST, 1)]
+    n = max(len(points) // MOST, 1)             # the highest of so many at a time
+    points = [max(points[i:i + n], key=lambda point: point[1]) for i in range(0, len(points), n)]
     most = max((nbytes for _, nbytes in points), default=0) or 1
     scale = (width - LEFT - 10) / max(record.seconds, 1e-9)
-    path = " ".join(f"{LEFT + time * scale:.1f},{height - 20 - nbytes / most * (height - 40):.1f}"
-                    for time, nbytes in points)
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
-            f'font-size="12" role="img" aria-label="memory"><text x="4" y="20">{most / 1e6:.1f} MB at most</text>'
-            f'<polyline points="{path}" fill="none" stroke="#36c"/></svg>')
+    base, high = height - 24, height - 44
+
+    def at(time, nbytes):
+        return f"{LEFT + time * scale:.1f},{base - nbytes / most * high:.1f}"
+
+    path = " ".join(at(*point) for point in points)
+    if points:
+        path = f"{at(points[0][0], 0)} {path} {at(points[-1][0], 0)}"
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
+             f'font-size="12" role="img" aria-label="memory">']
+    for k in range(3):
+        y = base - k / 2 * high
+        parts.append(f'<line x1="{LEFT}" x2="{width - 10}" y1="{y}" y2="{y}" stroke="#ddd"/><text x="{LEFT - 8}" '
+                     f'y="{y + 4}" text-anchor="end">{k / 2 * most / 1e6:.1f} MB</text>')
+    parts.append(f'<polyline points="{path}" fill="#d5e3fb" stroke="#36c"/>')
+    if peak is not None:
+        x = LEFT + peak * scale
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="8" y2="{base}" stroke="#c33" stroke-dasharray="3 3">'
+                     f"<title>most of what was made meanwhile, after {peak:.3f} s</title></line>")
+    return "".join([*parts, times(record, scale, height), "</svg>"])
+
+
+def times(record, scale, height):
+    """The axis below."""
+    return "".join(f'<text x="{LEFT + k / 4 * record.seconds * scale:.1f}" y="{height - 6}" text-anchor="'
+                   f'{"end" if k == 4 else "middle"}" fill="#555">{1e3 * k / 4 * record.seconds:.4g} ms</text>'
+                   for k in range(5))
 
 
 def plot(record, axes=None):

@@ -19,7 +19,7 @@ th, td { padding: .2em .7em; text-align: right; border-bottom: 1px solid #e4e4e4
          vertical-align: top; white-space: nowrap }
 th { cursor: pointer; background: #f5f5f5 } th:last-child, td:last-child { text-align: left; width: 99% }
 td:last-child, .line, code { font-family: monospace; font-size: 13px; overflow-wrap: anywhere; white-space: normal }
-td.line { text-align: left; min-width: 9em } .source { color: #666; display: block; white-space: pre-wrap }
+td.line { text-align: left; min-width: 16em } .source { color: #666; display: block; white-space: pre-wrap }
 .advice li { margin: .4em 0 } .facts { display: flex; flex-wrap: wrap; gap: .4em 2.2em; padding: 0 }
 .facts div b { display: block; font-size: 1.35em; font-weight: 600 }
 .key span { display: inline-block; margin-right: 1.2em; white-space: nowrap; font-size: 13px }

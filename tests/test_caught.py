@@ -355,6 +355,30 @@ def test_repr_tells_of_the_failure_and_raises_nothing():
             read(x)
 
 
+def test_repr_of_what_failed_in_a_part_of_memory_or_with_any_error():
+    def leave():
+        raise SystemExit(3)
+
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError
+
+    def mute():
+        raise Mute
+
+    with configured(workers=2), queueing(), Gate() as gate:
+        x = np.zeros((2, 300, 300))
+        x[0] = np.linalg.inv(x[0])
+        x[1] = gate.hold(np.ones((300, 300)))
+        assert repr(x[0]).endswith("LinAlgError: Singular matrix>") and not x.is_ready()
+    for function, text in ((leave, "SystemExit: 3"), (mute, "Mute")):
+        y, future = dflow.submit(function, shape=2), dflow.submit(function)
+        assert repr(y) == f"<failed array, shape=(2,), dtype=float64: {text}>"
+        with pytest.raises(BaseException):      # noqa: B017
+            future.result()
+        assert repr(future) == f"<Future failed: {text}>"
+
+
 def test_a_pool_reports_a_result_that_failed():
     """A process that cannot send its result sends this in its place, or nothing, for which its pool waits for ever."""
     assert "Singular matrix" in str(multiprocessing.pool.MaybeEncodingError(ValueError("why"), failed()))

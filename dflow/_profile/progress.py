@@ -16,7 +16,7 @@ from dflow._array.core import is_array
 from dflow._profile.steps import Steps
 
 TICK, SHORTEST = 0.1, 0.01              # seconds between two looks; where much happens
-LONGEST = 0.05                          # seconds between two of who waits
+LONGEST = 0.02                          # seconds between two of who waits
 MOST_VALUES = 64                        # sets of values beside a bar that are waited for
 
 _unfinished = set()                     # bars whose loop has ended; they close when all is done

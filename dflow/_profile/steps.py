@@ -60,8 +60,7 @@ class Steps:
         leaders = numpy.where(submitted["other"], submitted["other"], submitted["task"]).astype("i8")
         ran = numpy.concatenate([some["task"][some["what"] == RAN] for some in table])
         if lost:
-            these = numpy.arange(first, first + len(times) + 1)
-            self._unsure = numpy.union1d(self._unsure, numpy.union1d(self._waiting(), these))
+            self._unsure = numpy.union1d(self._waiting(), range(first, first + len(times) + 1))
         keys = numpy.union1d(self._keys, leaders << STEP_BITS | steps)
         self._keys = keys[~numpy.isin(keys >> STEP_BITS, ran)]
         if idle:

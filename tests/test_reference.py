@@ -98,7 +98,7 @@ def test_docstrings_say_how_it_runs(path):
         text, theirs = inspect.getdoc(thing), inspect.getdoc(numpys)
         assert "Runs: " in text and len(own(text)) < 2000, name
         assert text.count("Runs: ") == 1 and ("NumPy's documentation of `" in text or theirs.count("\n\n") < 2), name
-        for line in theirs.split("\n")[-5:]:
+        for line in theirs.partition("\n\n")[2].split("\n")[-5:]:
             assert line.strip() in text, (name, line)
         count += 1
     assert count > {"numpy": 330, "numpy.linalg": 30, "numpy.fft": 17, "numpy.random": 45}[path]

@@ -9,6 +9,7 @@ nowhere; links to other places are not followed.
 import argparse
 import importlib
 import inspect
+import re
 import shutil
 import subprocess
 import sys
@@ -81,10 +82,18 @@ def literal(text):
     return "".join(f"\\{c}" if c in "*`_|\\" else c for c in text)
 
 
+SHOWN = {}                  # what is documented already, by its id: where
+
+
 def directive(module, name, thing):
+    """What shows a docstring; of what is shown elsewhere already, where that is."""
+    path = f"{module}.{name}"
+    known = SHOWN.setdefault(id(thing), path)
+    if known != path:
+        return f"The same as :py:obj:`{known}`.\n"
     kind = "class" if isinstance(thing, type) else "function" if callable(thing) else "data"
     extra = "   :members:\n" if kind == "class" and not module.startswith("dflow.numpy") else ""
-    return f".. auto{kind}:: {module}.{name}\n{extra}"
+    return f".. auto{kind}:: {path}\n{extra}"
 
 
 def names(module):
@@ -196,12 +205,34 @@ def write_sources(folder):
     (folder / "conf.py").write_text(CONFIGURATION.format(root=str(ROOT)))
 
 
+# -- docstrings ------------------------------------------------------------------------------------
+
+BEYOND = re.compile(r"^(?:NumPy's|The) documentation of `|^(?=Examples\n-{3})", re.MULTILINE)
+SPECIAL = re.compile(r"^\*\*?\w.*$|[*|]|(?<=\w)_(?!\w)", re.MULTILINE)
+
+
+def marked_up(text):
+    """A docstring as reStructuredText: dflow's text is plain, with code in single quotes; NumPy's is left as it is."""
+    found = BEYOND.search(text)
+    own, rest = (text[:found.start()], text[found.start():]) if found else (text, "")
+    parts = re.split(r"(?<!`)`([^`]+)`(?!`)", own)
+    return "".join(f"``{part}``" if i % 2 else SPECIAL.sub(escaped, part) for i, part in enumerate(parts)) + rest
+
+
+def escaped(match):
+    """What would say something, with a backslash; a line of starred parameters, which numpydoc knows, as it is."""
+    return match[0] if len(match[0]) > 1 else f"\\{match[0]}"
+
+
 # -- for Sphinx ------------------------------------------------------------------------------------
 
 def setup(app):
     """NumPy's docstrings name labels and directives of its own site, which are not in this one."""
     from docutils import nodes
     from docutils.parsers.rst import Directive
+
+    def own_text(app, what, name, thing, options, lines):
+        lines[:] = marked_up("\n".join(lines)).split("\n")
 
     class Nothing(Directive):
         has_content, optional_arguments, final_argument_whitespace = True, 9, True
@@ -215,6 +246,7 @@ def setup(app):
 
     app.add_directive("plot", Nothing)
     app.connect("missing-reference", as_text)
+    app.connect("autodoc-process-docstring", own_text, priority=100)       # before numpydoc's
 
 
 # -- links -----------------------------------------------------------------------------------------

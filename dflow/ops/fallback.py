@@ -10,7 +10,7 @@ from dflow._array.core import array as as_array
 from dflow._array.core import empty, is_array, ndarray, window
 from dflow._base.documents import composed
 from dflow._functions.host_task import at_hand, host
-from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, public, small_first
+from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, public, signature_of, small_first
 from dflow._functions.placement import follow
 from dflow._functions.views import is_scalar, open_window, seen_by
 from dflow._runtime.errors import in_try
@@ -168,6 +168,8 @@ def blocking(function):
     wrapper.__name__ = wrapper.__qualname__ = function.__name__
     wrapper.__doc__ = composed("", "copies", function.__doc__, f"numpy.{function.__name__}")
     wrapper.__wrapped__ = function
+    if function is numpy.fromstring:            # the only one that tells none
+        wrapper.__signature__ = signature_of(lambda string, dtype=float, count=-1, *, sep, like=None: None)
     return public(small_first(wrapper, function, -1 if function in VIEWING else SMALL), function, "dflow.numpy")
 
 

@@ -142,7 +142,29 @@ def visualize(x=None, limit=200):
     pending, the first: one more node says how many are left out. Loops over contiguous arrays know the number of their
     elements alone: within dflow.profile() or engine.timeline() all shapes are the program's.
 
-    The last line of a notebook's cell shows it; it has `dot` and `svg`, texts, and save("graph.svg").
+    Parameters
+    ----------
+    x : ndarray or list of ndarray, optional
+        None: all that is pending.
+    limit : int
+        How many tasks are drawn at most.
+
+    Returns
+    -------
+    Graph
+        What a notebook's cell shows as a picture; with `nodes`, `edges`, `dot` and `svg`, texts, and save("graph.svg").
+
+    Raises
+    ------
+    ValueError
+        For a limit below 1.
+
+    Examples
+    --------
+    >>> x = engine.sleep(np.ones(3), 0.2)
+    >>> graph = dflow.visualize(x + 1)
+    >>> graph.nodes[0].name, graph.dot.startswith("digraph")
+    ('sleep', True)
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise ValueError(f"limit must be a number from 1 on, not {limit!r}")

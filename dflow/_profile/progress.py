@@ -31,11 +31,27 @@ class progress:
     and raises nothing that failed among that; `wait=False`: the bar goes on by itself, and closes when all is done.
     Where the loop is left by `break` or an exception, the bar closes at once.
 
-    total: how many steps; None: len(iterable), if it has one. Other arguments are tqdm's. Without an iterable,
-    update(n) says that n steps have been submitted.
-
     Of tqdm's bars it has update, close, set_description, set_postfix and their like, write, refresh, n, total, and
     whatever else is asked for. While there is no tqdm, a line of text on standard error (`file`) tells the same.
+
+    Parameters
+    ----------
+    iterable : iterable, optional
+        Without one, update(n) says that n steps have been submitted.
+    total : number, optional
+        How many steps. None: len(iterable), if it has one.
+    wait : bool
+        At its end the loop waits for what its steps have submitted.
+    **arguments
+        tqdm's.
+
+    Examples
+    --------
+    >>> import io
+    >>> for k in dflow.progress(range(3), file=io.StringIO()):
+    ...     x = np.full(3, k) * 2
+    >>> x
+    array([4, 4, 4])
     """
 
     def __init__(self, iterable=None, total=None, *, wait=True, **arguments):
@@ -185,7 +201,21 @@ class progress:
 
 
 def trange(*args, **kwargs):
-    """progress(range(*args), **kwargs)"""
+    """progress(range(*args), **kwargs)
+
+    Parameters
+    ----------
+    *args
+        range()'s.
+    **kwargs
+        progress()'s.
+
+    Examples
+    --------
+    >>> import io
+    >>> for k in dflow.trange(2, file=io.StringIO()):
+    ...     x = np.full(2, k)
+    """
     return progress(range(*args), **kwargs)
 
 

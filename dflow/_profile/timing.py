@@ -65,8 +65,37 @@ def timeit(f, *args, number=None, repeat=5, setup="pass", globals=None):
     Python submits the next one meanwhile, or workers do several at a time. What f returns, or a statement leaves in its
     variables, is there before it is dropped: what nobody can read may be computed without being stored, or not at all.
 
-    A statement finds its names in `globals`, and `setup` runs before each run, untimed. Errors of what is timed are
-    raised, also those that nobody has read yet.
+    Parameters
+    ----------
+    f : callable or str
+        A function, or a statement.
+    *args
+        Of the function.
+    number : int, optional
+        Calls in a row. None: as many as take 0.2 seconds.
+    repeat : int
+        Runs.
+    setup : str
+        Runs before each run, untimed.
+    globals : dict, optional
+        Where a statement finds its names.
+
+    Returns
+    -------
+    TimeitResult
+        `best`, `worst`, `average`, `stdev`: seconds for a call; `timings`, of each run; `loops`, `repeat`.
+
+    Raises
+    ------
+    Exception
+        Errors of what is timed, also those that nobody has read yet.
+
+    Examples
+    --------
+    >>> x = np.ones((300, 300))
+    >>> result = dflow.timeit("x @ x", number=3, repeat=2, globals={"x": x})
+    >>> result.loops, len(result.timings)
+    (3, 2)
     """
     for name, value in (("number", number), ("repeat", repeat)):
         if value is not None and index(value) < 1:

@@ -5,7 +5,8 @@ cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromString
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport DATA_OPAQUE, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS, rows_t, VALUES_FAIL
+from dflow._kernels.kernel cimport (
+    DATA_OPAQUE, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS, rows_t, VALUES_FAIL)
 from dflow._base.threads cimport sleep_ns
 from dflow._kernels.dtypes cimport (
     BOOL, CDOUBLE, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)

@@ -1,7 +1,8 @@
 """The engine's controls.
 
 The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this process may use), DFLOW_ENGINE=naive,
-DFLOW_NATIVE=0 (no loops of machine code), DFLOW_STACKS=1 (see stacks()), DFLOW_EXIT_ON_ERROR=1 (an error that nobody
+DFLOW_NATIVE=0 (no loops of machine code), DFLOW_STACKS=1 (see stacks()), DFLOW_TRACK_MEMORY=1 (see
+track_memory()), DFLOW_EXIT_ON_ERROR=1 (an error that nobody
 has read, which is reported, makes the exit code 1).
 """
 
@@ -21,13 +22,15 @@ from dflow._engine import (
 from dflow._functions import constructors, host_task, placement
 from dflow._kernels import blas_library
 from dflow._kernels import native as _native
+from dflow._profile import memory
 from dflow._profile.progress import Tasks
 from dflow._profile.timeline import Event, Timeline
 from dflow._runtime import errors, fork, queues
 
 __all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "config", "explain", "inline_limit", "memory_stats",
-           "naive", "native", "num_workers", "priority", "profile", "progress", "set_bulk_size", "set_memory_budget",
-           "set_num_workers", "sleep", "stacks", "statistics", "timeline"]
+           "memory_report", "memory_snapshot", "naive", "native", "num_workers", "priority", "profile", "progress",
+           "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "stacks", "statistics", "timeline",
+           "track_memory"]
 
 
 def __dir__():
@@ -331,6 +334,77 @@ def progress(desc=None, file=None, mininterval=0.1, leave=True, disable=False):
     return Tasks(desc, file, mininterval, leave, disable)
 
 
+def track_memory(on=None):
+    """Whether it is known which line made which array that lives, for memory_report(): of arrays of a kilobyte or more
+    that are made from now on. It costs what a timeline does, for as long as it is on.
+
+    Parameters
+    ----------
+    on : bool, optional
+        None changes nothing. At first as DFLOW_TRACK_MEMORY=1 in the environment says.
+
+    Returns
+    -------
+    bool
+        What it was.
+
+    Examples
+    --------
+    >>> before = engine.track_memory(True)
+    >>> engine.track_memory(before)
+    True
+    """
+    return memory.track(on)
+
+
+def memory_report(rows=10):
+    """Which lines hold memory, as text: bytes of arrays by the line that made them, by dtype and shape; what is
+    promised to pending tasks; what is kept for arrays to come. Waits for nothing.
+
+    Parameters
+    ----------
+    rows : int
+        Of each table at most.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> before = engine.track_memory(True)
+    >>> x = np.ones((300, 300))
+    >>> "float64 (300, 300)" in engine.memory_report()
+    True
+    >>> engine.track_memory(before)
+    True
+    """
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise ValueError(f"rows must be a number from 1 on, not {rows!r}")
+    return memory.snapshot().text(rows)
+
+
+def memory_snapshot():
+    """The arrays that there are, to look at, or to compare with those of another moment. Waits for nothing.
+
+    Returns
+    -------
+    Snapshot
+        With `blocks`, by_line(), by_array(), and compare_to(older), which has what is there more, by line.
+
+    Examples
+    --------
+    >>> before = engine.track_memory(True)
+    >>> older = engine.memory_snapshot()
+    >>> x = np.ones((300, 300)) @ np.ones((300, 300))
+    >>> [row.bytes > 0 for row in engine.memory_snapshot().compare_to(older)]
+    [True]
+    >>> engine.track_memory(before)
+    True
+    """
+    return memory.snapshot()
+
+
 def explain(x=None):
     """Why reading x would wait: the tasks that will write to it, and those that these wait for, as a tree.
 
@@ -501,6 +575,7 @@ def _switch(name):
 
 
 stacks(_switch("DFLOW_STACKS"))
+track_memory(_switch("DFLOW_TRACK_MEMORY"))
 _fails = _switch("DFLOW_EXIT_ON_ERROR")
 
 

@@ -4,14 +4,16 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, NamedTuple, TextIO
 
+from numpy import dtype
 from numpy.typing import ArrayLike
 
 from dflow._array.core import ndarray
 from dflow.devices import Device
 
 __all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "config", "explain", "inline_limit", "memory_stats",
-           "naive", "native", "num_workers", "priority", "profile", "progress", "set_bulk_size", "set_memory_budget",
-           "set_num_workers", "sleep", "stacks", "statistics", "timeline"]
+           "memory_report", "memory_snapshot", "naive", "native", "num_workers", "priority", "profile", "progress",
+           "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "stacks", "statistics", "timeline",
+           "track_memory"]
 
 class Event(NamedTuple):
     lane: str
@@ -19,6 +21,28 @@ class Event(NamedTuple):
     name: str
     start: float
     stop: float
+
+class _Block(NamedTuple):
+    bytes: int
+    site: tuple[str, int, str] | None
+    shape: tuple[int, ...] | None
+    dtype: dtype[Any] | None
+    promised: bool
+
+class _Row(NamedTuple):
+    name: str
+    arrays: int
+    bytes: int
+
+class _Snapshot:
+    blocks: list[_Block]
+    stats: dict[str, int]
+    lost: int
+    tracked: bool
+    def by_line(self) -> list[_Row]: ...
+    def by_array(self) -> list[_Row]: ...
+    def compare_to(self, older: _Snapshot) -> list[_Row]: ...
+    def text(self, rows: int = 10) -> str: ...
 
 class Timeline(list[Event]):
     record: Any
@@ -51,6 +75,8 @@ def cancel_all() -> int: ...
 def config() -> dict[str, Any]: ...
 def explain(x: ndarray[Any, Any] | None = None) -> str: ...
 def inline_limit(ns: float | None = None) -> float: ...
+def memory_report(rows: int = 10) -> str: ...
+def memory_snapshot() -> _Snapshot: ...
 def memory_stats() -> dict[str, int]: ...
 def naive(on: bool | None = None) -> bool: ...
 def native(on: bool | None = None) -> bool: ...
@@ -66,3 +92,4 @@ def sleep(array: ArrayLike, seconds: float) -> ndarray: ...
 def stacks(on: bool | None = None) -> bool: ...
 def statistics() -> dict[str, Any]: ...
 def timeline(stacks: bool = False) -> Timeline: ...
+def track_memory(on: bool | None = None) -> bool: ...

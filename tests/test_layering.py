@@ -28,7 +28,7 @@ LAYERS = [
     ["context", "numpy"],
     ["devices"],
     ["ops", "engine"],
-    ["_profile.progress", "_profile.session", "_profile.timeline"],
+    ["_profile.memory", "_profile.progress", "_profile.session", "_profile.timeline"],
     ["_profile.graph", "_profile.page", "_profile.steps", "_profile.trace"],
     ["_profile.layered", "_profile.pictures", "_profile.summary", "_profile.totals"],
     ["_profile.forecast", "_profile.functions"],

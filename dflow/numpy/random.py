@@ -52,7 +52,8 @@ def _seeded(kind):
         return kind(*seeds, **_unwrap(keywords))
 
     theirs = (kind, _Bits) if kind.__name__ == "BitGenerator" else kind
-    names = {"__new__": new, "__doc__": kind.__doc__, "__module__": __name__, "_theirs": theirs}
+    text = _composed("", "caller", kind.__doc__, f"numpy.random.{kind.__name__}")
+    names = {"__new__": new, "__doc__": text, "__module__": __name__, "_theirs": theirs}
     ours = _Kind(kind.__name__, (kind,), names)
     return ours
 

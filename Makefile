@@ -73,8 +73,14 @@ bench-peers: .venv-peers/installed ## run the tables of speed and of training be
 examples: build ## run the programs of examples/ with NumPy and dflow (make examples ARGS="mandelbrot")
 	@$(PY) -m examples $(ARGS)
 
-docs: build ## write docs/sync.md: how each name of NumPy's runs
+# What the site is made with: nobody needs it to work on dflow.
+.venv/docs: .venv/installed
+	$(call step,Sphinx and what it shows the pages with,DFLOW_LINK=1 $(PY) $(PIP) $(EDITABLE) '.[docs]')
+	@touch $@
+
+docs: build .venv/docs ## write docs/sync.md, how each name of NumPy's runs, and the site in build/docs: some minutes
 	@$(PY) -m tools.sync_table
+	@$(PY) -m tools.pages && echo build/docs/index.html
 
 debug: .venv/installed ## run the tests on a build that asserts its invariants
 	$(call forget_python,debug)

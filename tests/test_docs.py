@@ -40,5 +40,10 @@ def test_scripts(page, number, source, output):
 
 @pytest.mark.parametrize("page", [*PAGES, "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_links(page):
-    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
-        assert ((ROOT / page).parent / target).exists(), target
+    """To files, and to headings in them."""
+    for target, place in re.findall(r"\]\(([^)#:]*)(?:#([^):]*))?\)", (ROOT / page).read_text()):
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), target
+        if place:
+            headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+            assert place in {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}, (target, place)

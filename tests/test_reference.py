@@ -1,4 +1,4 @@
-"""The reference: which names are public, what their docstrings have, and that the examples in them do as they show."""
+"""The reference: which names are public, what their docstrings have, and that their examples do what they show."""
 
 import doctest
 import importlib
@@ -197,6 +197,6 @@ def test_examples(path, thing):
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(thing), names, path, None, 0)
     np.random.seed(0)
     said = []
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    found = runner.run(test, out=said.append)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    found = doctest.DocTestRunner(optionflags=flags).run(test, out=said.append)
     assert found.failed == 0, "".join(said)

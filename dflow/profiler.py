@@ -23,6 +23,11 @@ __all__ = ["Counter", "Domain", "Event", "Frame", "Marker", "Scope", "Task", "du
 
 __getattr__ = missing(__name__, "profiler_kvstore_handle")
 
+
+def __dir__():
+    return sorted(__all__)
+
+
 # Of set_config(), which sets all: those that it is not told, to these.
 DEFAULTS = {"filename": "profile.json", "gpu_memory_profile_filename_prefix": None, "profile_all": False,
             "profile_symbolic": True, "profile_imperative": True, "profile_memory": True, "profile_api": True,

@@ -24,7 +24,7 @@ OTHERS = """dflow.context dflow.d2l dflow.gluon.contrib dflow.gluon.contrib.esti
     dflow.gluon.data dflow.gluon.data.batchify dflow.gluon.data.vision dflow.gluon.data.vision.transforms
     dflow.gluon.metric dflow.gluon.model_zoo dflow.gluon.model_zoo.vision dflow.gluon.utils dflow.image dflow.init
     dflow.kvstore dflow.lr_scheduler dflow.metric dflow.nd dflow.nd.contrib dflow.nd.linalg dflow.nd.random
-    dflow.npx.image dflow.npx.random dflow.onnx dflow.optimizer dflow.random dflow.util""".split()
+    dflow.npx.image dflow.npx.random dflow.onnx dflow.optimizer dflow.profiler dflow.random dflow.util""".split()
 MXNETS = {"boolean_dtypes", "floating_dtypes", "integer_dtypes", "numeric_dtypes"}
 NAMES = {"autograd": autograd, "dflow": dflow, "engine": engine, "gluon": gluon, "init": init, "nd": nd, "nn": nn,
          "np": np, "npx": npx, "numpy": numpy, "optimizer": optimizer, "rnn": rnn}

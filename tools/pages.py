@@ -39,7 +39,8 @@ OWN = """dflow dflow.engine dflow.devices dflow.autograd dflow.npx dflow.npx.ima
     dflow.gluon.nn dflow.gluon.rnn dflow.gluon.loss dflow.gluon.metric dflow.gluon.utils dflow.gluon.data
     dflow.gluon.data.vision dflow.gluon.data.vision.transforms dflow.gluon.data.batchify dflow.gluon.model_zoo.vision
     dflow.gluon.contrib.nn dflow.gluon.contrib.estimator dflow.init dflow.optimizer dflow.lr_scheduler dflow.kvstore
-    dflow.image dflow.onnx dflow.nd dflow.nd.contrib dflow.nd.linalg dflow.nd.random dflow.util""".split()
+    dflow.image dflow.onnx dflow.profiler dflow.nd dflow.nd.contrib dflow.nd.linalg dflow.nd.random
+    dflow.util""".split()
 
 CONFIGURATION = '''
 import sys

@@ -143,6 +143,7 @@ cdef Closed close_group() noexcept nogil:
     if load_ptr(&opening.leader) == NULL:
         closed.leader = NULL
         closed.cost = 0
+        closed.needed = False
         return closed
     lock(&opening.lock, GROUP_LOCK)
     closed = close()

@@ -10,7 +10,7 @@ import numpy
 
 from dflow import _engine
 from dflow._profile.record import FREED, MADE, PROMISED, SUBMITTED, Record, Watch, leaders_of
-from dflow._profile.summary import line
+from dflow._profile.summary import line, size_text
 
 NOTED_BYTES = 1024          # of arrays; smaller ones are not noted
 LOOK = 0.25                 # seconds, in which a thread notes fewer events, mostly, than it keeps
@@ -83,12 +83,12 @@ class Snapshot:
         there = sum(block.bytes for block in self.blocks if not block.promised)
         promised = sum(block.bytes for block in self.blocks if block.promised)
         stats = self.stats
-        known = (f", of which {size(there)} are there, and {size(promised)} promised to tasks, of known lines; the "
-                 "rest was not touched, or made before, or is smaller than 1 KB" if self.tracked else
+        known = (f", of which {size_text(there)} are there, and {size_text(promised)} promised to tasks, of known "
+                 "lines; the rest was not touched, or made before, or is smaller than 1 KB" if self.tracked else
                  "; engine.track_memory(True), or DFLOW_TRACK_MEMORY=1, tells which lines made them")
-        lines = [f"{size(stats['live'])} of arrays{known}",
-                 f"{size(stats['held'])} are taken from the system, of which {size(stats['cached'])} are kept for "
-                 f"arrays to come; {size(stats['peak'])} at most so far",
+        lines = [f"{size_text(stats['live'])} of arrays{known}",
+                 f"{size_text(stats['held'])} are taken from the system, of which {size_text(stats['cached'])} are kept "
+                 f"for arrays to come; {size_text(stats['peak'])} at most so far",
                  *table("by line", self.by_line(), rows), *table("by dtype and shape", self.by_array(), rows)]
         if self.lost:
             lines += ["", f"{self.lost:,} events could not be kept: some of this may be wrong"]
@@ -97,28 +97,19 @@ class Snapshot:
     __str__ = text
 
     def __repr__(self):
-        return f"<Snapshot of {len(self.blocks):,} arrays, {size(sum(block.bytes for block in self.blocks))}>"
+        return f"<Snapshot of {len(self.blocks):,} arrays, {size_text(sum(block.bytes for block in self.blocks))}>"
 
 
 def table(title, rows, most):
     if not rows:
         return []
     lines = ["", f"{'bytes':>10} {'arrays':>8}  {title}"]
-    lines += [f"{size(row.bytes):>10} {row.arrays:>8,}  {row.name}" for row in rows[:most]]
+    lines += [f"{size_text(row.bytes):>10} {row.arrays:>8,}  {row.name}" for row in rows[:most]]
     rest = rows[most:]
     if rest:
-        lines.append(f"{size(sum(row.bytes for row in rest)):>10} {sum(row.arrays for row in rest):>8,}  "
+        lines.append(f"{size_text(sum(row.bytes for row in rest)):>10} {sum(row.arrays for row in rest):>8,}  "
                      f"{len(rest):,} more")
     return lines
-
-
-def size(nbytes):
-    """1536 is 1.5 KB."""
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if nbytes < 1000:
-            return f"{nbytes:.3g} {unit}"
-        nbytes /= 1024
-    return f"{nbytes:.3g} TB"
 
 
 class Tracker:

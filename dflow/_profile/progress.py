@@ -14,6 +14,7 @@ from operator import length_hint
 from dflow import _engine
 from dflow._array.core import is_array
 from dflow._profile.steps import Steps
+from dflow._profile.summary import size_text
 
 TICK, SHORTEST = 0.1, 0.01              # seconds between two looks; where much happens
 LONGEST = 0.02                          # seconds between two of who waits
@@ -327,15 +328,6 @@ class Tasks:
         self._bar.set_postfix_str(f"{size_text(_engine.memory_stats()['live'])} held", refresh=False)
         if not self._bar.update(more):
             self._bar.refresh()
-
-
-def size_text(nbytes):
-    """1536 is 1.5 KB."""
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if nbytes < 1000:
-            return f"{nbytes:.3g} {unit}"
-        nbytes /= 1024
-    return f"{nbytes:.3g} TB"
 
 
 # ---- bars ------------------------------------------------------------------------------------------------------------

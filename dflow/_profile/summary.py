@@ -46,6 +46,15 @@ def line(site):
     return "?" if site is None else f"{site[0]}:{site[1]}"
 
 
+def size_text(nbytes):
+    """1536 is 1.5 KB."""
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if nbytes < 1000:
+            return f"{nbytes:.3g} {unit}"
+        nbytes /= 1024
+    return f"{nbytes:.3g} TB"
+
+
 def times(count):
     return "once" if count == 1 else f"{count:,} times"
 

@@ -87,8 +87,8 @@ class Snapshot:
                  "lines; the rest was not touched, or made before, or is smaller than 1 KB" if self.tracked else
                  "; engine.track_memory(True), or DFLOW_TRACK_MEMORY=1, tells which lines made them")
         lines = [f"{size_text(stats['live'])} of arrays{known}",
-                 f"{size_text(stats['held'])} are taken from the system, of which {size_text(stats['cached'])} are kept "
-                 f"for arrays to come; {size_text(stats['peak'])} at most so far",
+                 f"{size_text(stats['held'])} are taken from the system, of which {size_text(stats['cached'])} are "
+                 f"kept for arrays to come; {size_text(stats['peak'])} at most so far",
                  *table("by line", self.by_line(), rows), *table("by dtype and shape", self.by_array(), rows)]
         if self.lost:
             lines += ["", f"{self.lost:,} events could not be kept: some of this may be wrong"]

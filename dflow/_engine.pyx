@@ -20,7 +20,7 @@ from dflow._runtime cimport open_group
 from dflow._runtime.cancel cimport forget_cancels
 from dflow._runtime.cancelling cimport cancel_everything
 from dflow._runtime.executor cimport inside_host_task, purge
-from dflow._runtime.fp_errors cimport give_warnings, IGNORED, RAISED, RECORDED, warnings_go, warnings_wait
+from dflow._runtime.fp_errors cimport give_warnings, IGNORED, RAISED, RECORDED, SHOWN, warnings_go, warnings_wait
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_tail, row_of
 from dflow._runtime.events cimport reserve_events, watched
 from dflow._runtime.errors cimport here, in_record, in_try, report_unseen, unseen_errors
@@ -69,6 +69,8 @@ cdef inline bint is_caught(Task* t) noexcept:
     cdef int go = warnings_go() if t.fp_warn else IGNORED
     if go == IGNORED:
         t.fp_warn = 0
+    elif go != SHOWN:
+        t.flags |= TELLS
     return ((t.kernel.flags & VALUES_FAIL or go == RAISED) and in_try()
             or go == RECORDED and not captures and in_record()) and not inside_host_task()     # a graph cannot wait
 
@@ -545,7 +547,7 @@ def statistics():
     return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted,
             "fused": load_i64(&shared.grouped), "groups": load_i64(&shared.groups), "native": load_i64(&shared.native),
             "native_broken": native.broken(), "bytes_never_stored": load_i64(&shared.bytes_never_stored),
-            "stolen": stolen, "waits": waiting.waits, "waits_at": errors.waits_by_site(),
+            "never_run": load_i64(&shared.never_run), "stolen": stolen, "waits": waiting.waits, "waits_at": errors.waits_by_site(),
             "storages": counts["storages"], "bytes": counts["bytes"], "workers": lanes[0].nworkers}
 
 def live():

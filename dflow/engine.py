@@ -1,9 +1,9 @@
 """The engine's controls.
 
 The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this process may use), DFLOW_ENGINE=naive,
-DFLOW_NATIVE=0 (no loops of machine code), DFLOW_STACKS=1 (see stacks()), DFLOW_TRACK_MEMORY=1 (see
-track_memory()), DFLOW_EXIT_ON_ERROR=1 (an error that nobody
-has read, which is reported, makes the exit code 1).
+DFLOW_NATIVE=0 (no loops of machine code), DFLOW_STACKS=1 (see stacks()), DFLOW_CHECK_FINITE=1 (see check_finite()),
+DFLOW_TRACK_MEMORY=1 (see track_memory()), DFLOW_EXIT_ON_ERROR=1 (an error that nobody has read, which is reported, makes
+the exit code 1).
 """
 
 import atexit
@@ -25,9 +25,9 @@ from dflow._kernels import native as _native
 from dflow._profile import memory
 from dflow._profile.progress import Tasks
 from dflow._profile.timeline import Event, Timeline
-from dflow._runtime import errors, fork, queues
+from dflow._runtime import errors, fork, fp_errors, queues
 
-__all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "config", "explain", "inline_limit", "memory_stats",
+__all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "check_finite", "config", "explain", "inline_limit", "memory_stats",
            "memory_report", "memory_snapshot", "naive", "native", "num_workers", "priority", "profile", "progress",
            "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "stacks", "statistics", "timeline",
            "track_memory"]
@@ -297,6 +297,49 @@ def stacks(on=None):
     True
     """
     return errors.stacks(on)
+
+
+def check_finite(on=None):
+    """Whether an operation that makes a nan or an infinity from finite values raises, at its line: to find the first.
+
+    It does so whatever np.errstate says, in all threads, and waits at each operation, so a program is several times
+    slower. What a nan or an infinity that is given brings about raises nothing; that one infinity is taken from another
+    does.
+
+    Parameters
+    ----------
+    on : bool, optional
+        From now on, when what is pending is done. None changes nothing. At first as DFLOW_CHECK_FINITE=1 in the
+        environment says.
+
+    Returns
+    -------
+    bool
+        What it was.
+
+    Raises
+    ------
+    FloatingPointError
+        By the operations: a division by zero, an overflow, an invalid value.
+
+    See Also
+    --------
+    numpy.errstate : The same for a block of a program, and by kind.
+
+    Examples
+    --------
+    >>> before = engine.check_finite(True)
+    >>> try:
+    ...     y = np.log(np.zeros(3))
+    ... except FloatingPointError as error:
+    ...     print(error)
+    ... finally:
+    ...     _ = engine.check_finite(before)
+    divide by zero encountered in log
+    """
+    if on is not None:
+        _engine.waitall()
+    return fp_errors.check_finite(on)
 
 
 def progress(desc=None, file=None, mininterval=0.1, leave=True, disable=False):
@@ -575,6 +618,7 @@ def _switch(name):
 
 
 stacks(_switch("DFLOW_STACKS"))
+check_finite(_switch("DFLOW_CHECK_FINITE"))
 track_memory(_switch("DFLOW_TRACK_MEMORY"))
 _fails = _switch("DFLOW_EXIT_ON_ERROR")
 

@@ -7,14 +7,14 @@ from libc.string cimport memcpy, memset
 from dflow._runtime.runners cimport pending
 from dflow._runtime.waiting cimport region_ready, try_to_catch_up, wait_storage
 from dflow._kernels.kernel cimport (
-    BLAS, core_cost, ELEMENTWISE, INVALID_FAILS, MAXDIMS, MAY_RAISE, PRODUCT, raise_current, REPORTS_FP)
+    BLAS, core_cost, ELEMENTWISE, INVALID_FAILS, MAXDIMS, MAY_RAISE, PRODUCT, raise_current, REPORTS_FP, TELLS_FP)
 from dflow._base.atomics cimport add_int, load_int, load_ptr
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport sleep_ns, this_thread_raised
 from dflow._kernels.blas_library cimport blas_loaded, load_blas
 from dflow._kernels.matmul cimport UNUSED, blas_use, worth_blas
 from dflow._engine cimport submit, settings
-from dflow._runtime.fp_errors cimport fp_event, read_fp_policy, fp_warn, fp_strict
+from dflow._runtime.fp_errors cimport finite_checked, fp_event, fp_warn, is_strict, read_fp_policy
 from dflow._runtime.open_group cimport would_join
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._runtime.gate cimport enter_gate, leave_gate
@@ -255,12 +255,12 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
     NULL: here."""
     cdef bint strict, small, ready, catches_up, elementwise = (k.flags & ELEMENTWISE) != 0
     cdef double most = settings.tiny_cost if elementwise else settings.inline_cost
-    if gpus and any_abroad(ops, nops) and not inside_host_task():
+    read_fp_policy()
+    strict = is_strict(k)
+    if gpus and any_abroad(ops, nops) and not inside_host_task() and not (strict and finite_checked):
         if settings.naive:
             return with_references(FINISH, k, ops, nops, ndim, shape, core, site)
         return run_later(k, ops, nops, ndim, shape, core, site)
-    read_fp_policy()
-    strict = fp_strict != 0 and (k.flags & REPORTS_FP) != 0
     small = not elementwise and cost <= MIDDLING * most
     ready = (small or cost <= most) and operands_ready(ops, nops)
     catches_up = not ready and cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
@@ -380,7 +380,7 @@ cdef bint run_here(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Cor
         raise_current()
     if flags & FP_INVALID and k.flags & INVALID_FAILS:
         raise invalid_error(k)
-    if k.flags & REPORTS_FP:
+    if k.flags & REPORTS_FP or finite_checked and k.flags & TELLS_FP:
         fp_event(flags, k)
     return True
 

@@ -1,6 +1,6 @@
 """Convolutions that take their windows from where they lie, by the kernels of _kernels/c/conv.h; sliding products."""
 
-from dflow._kernels.kernel cimport intp, Kernel, loop_t, MAXDIMS, ROWS
+from dflow._kernels.kernel cimport intp, Kernel, loop_t, MAXDIMS, ROWS, TELLS_FP
 from dflow._array.core cimport contiguous, fill_operand, ndarray, shape_tuple, strides_of
 from dflow._kernels.dtypes cimport DOUBLE
 from dflow._kernels.registry cimport kernel_new
@@ -22,10 +22,10 @@ cdef extern from "_kernels/c/conv.h":
 
 cdef Kernel* convolve_kernels[2]
 cdef Kernel* correlate_kernels[2]
-convolve_kernels[0] = kernel_new(b"convolution", 3, 4, <loop_t>convolve_float, NULL, ROWS, 0.01)
-convolve_kernels[1] = kernel_new(b"convolution", 3, 4, <loop_t>convolve_double, NULL, ROWS, 0.02)
-correlate_kernels[0] = kernel_new(b"convolution", 2, 3, <loop_t>correlate_float, NULL, ROWS, 0.01)
-correlate_kernels[1] = kernel_new(b"convolution", 2, 3, <loop_t>correlate_double, NULL, ROWS, 0.02)
+convolve_kernels[0] = kernel_new(b"convolution", 3, 4, <loop_t>convolve_float, NULL, ROWS | TELLS_FP, 0.01)
+convolve_kernels[1] = kernel_new(b"convolution", 3, 4, <loop_t>convolve_double, NULL, ROWS | TELLS_FP, 0.02)
+correlate_kernels[0] = kernel_new(b"convolution", 2, 3, <loop_t>correlate_float, NULL, ROWS | TELLS_FP, 0.01)
+correlate_kernels[1] = kernel_new(b"convolution", 2, 3, <loop_t>correlate_double, NULL, ROWS | TELLS_FP, 0.02)
 
 WAYS = conv_sets()
 conv_use(WAYS - 1)
@@ -112,8 +112,8 @@ def correlate(ndarray x, ndarray g, tuple stride, tuple dilate, ndarray out):
     looped(&ops[2], out, 0, 1, True)
     launch(correlate_kernels[x.code == DOUBLE], ops, 3, 2, shape, &core)
 
-cdef Kernel* slide_floats = kernel_new(b"correlate", 2, 3, <loop_t>slide_float, NULL, ROWS, 0.05)
-cdef Kernel* slide_doubles = kernel_new(b"correlate", 2, 3, <loop_t>slide_double, NULL, ROWS, 0.1)
+cdef Kernel* slide_floats = kernel_new(b"correlate", 2, 3, <loop_t>slide_float, NULL, ROWS | TELLS_FP, 0.05)
+cdef Kernel* slide_doubles = kernel_new(b"correlate", 2, 3, <loop_t>slide_double, NULL, ROWS | TELLS_FP, 0.1)
 
 def slide(ndarray a, ndarray v, ndarray out):
     """out[i] = the sum of a[i + k] * v[k], for 1-d arrays of one type, float32 or float64."""

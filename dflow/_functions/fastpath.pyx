@@ -13,7 +13,7 @@ from dflow._kernels.matmul cimport UNUSED, blas_use
 from dflow._engine cimport settings, submit
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_block, fold_one
 from dflow._runtime.events cimport shape_next, watched
-from dflow._runtime.fp_errors cimport fp_event, fp_strict, fp_warn, read_fp_policy
+from dflow._runtime.fp_errors cimport fp_event, fp_warn, is_strict, read_fp_policy
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.graph cimport (
     FLAT, FULL, handed, HAS_REGIONS, readable, storage_allocate, Task, task_constant, task_dims, task_new, TRACKED,
@@ -82,7 +82,7 @@ cdef bint launch_flat(Kernel* k, ndarray a, ndarray b, char* constant, int where
     cdef int i, nops = k.nops, flags = FLAT, access
     read_fp_policy()
     if (a.st.device > near or not together(a, out) or b is not None and not together(a, b)
-            or settings.naive or inside_host_task() or (fp_strict and k.flags & REPORTS_FP)
+            or settings.naive or inside_host_task() or is_strict(k)
             or a.size == 0 or k.nin > 2 or nops != k.nin + 1):
         return False
     for i in range(nops):

@@ -1,5 +1,6 @@
 """Host tasks, Python functions that run on a worker; and why something is not there yet."""
 
+import numpy as np
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from dflow._runtime.tuning cimport HOST_NS
@@ -21,6 +22,9 @@ from dflow._kernels.registry cimport kernel_new
 from dflow._array.dispatch cimport fill_access, Operand
 from dflow._base.thread_state cimport cannot_replay, captures
 from dflow._tracing.tape cimport any_records, recorded
+from dflow._array.core import window
+from dflow._runtime.fp_errors import modes
+from dflow._runtime.fp_errors cimport finite_checked
 from dflow._functions.placement import follow
 
 cdef extern from "Python.h":
@@ -47,6 +51,8 @@ def host(payload, list reads, list writes, bint always=False, bint looks=False):
     if not looks and any_records(PySequence_Fast_ITEMS(reads), len(reads)):
         for a in writes:
             recorded("a Python function on a worker", (reads,), a)
+    if finite_checked and not looks:
+        payload = checked(payload, reads, writes)
     if settings.naive:
         for a in reads:
             wait_read(a)
@@ -63,6 +69,21 @@ def host(payload, list reads, list writes, bint always=False, bint looks=False):
     if load_int(&watched):
         shape_next(0, NULL)
     submit(t)
+
+cdef object checked(payload, list reads, list writes):
+    """payload(error) under engine.check_finite(): what it is given is finite, and what it has written is not? An error.
+    Whether a library tells by floating point flags, nobody knows."""
+    def run(error):
+        known = all(map(all_finite, reads))
+        with np.errstate(**modes()):
+            payload(error)
+        if known and error is None and not all(map(all_finite, writes)):
+            raise FloatingPointError("a nan or an infinity, of finite values, by a Python function on a worker")
+    return run
+
+cdef object all_finite(ndarray a):
+    seen = window(a)
+    return seen.dtype.kind not in "fc" or np.isfinite(seen).all()
 
 def at_hand(ndarray a):
     """Whether the elements are there, for what else would be a host task: less work than that is done here first."""

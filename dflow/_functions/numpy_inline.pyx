@@ -16,6 +16,7 @@ from dflow._functions.numbers cimport numpys_answer
 from dflow._kernels.dtypes cimport code_of_num, native
 from dflow._base.thread_state cimport many_devices, near, recorders
 from dflow._tracing.tape cimport any_records, record_row
+from dflow._runtime.fp_errors cimport finite_checked
 from dflow._functions.placement import follow
 from dflow._kernels.dtypes import NotHeld
 
@@ -97,7 +98,7 @@ cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* 
     """
     cdef PyObject* values[FEW]
     cdef Py_ssize_t i, n = 0, count = nargs if names == NULL else nargs + PyTuple_GET_SIZE(<object>names)
-    if count > FEW:
+    if count > FEW or finite_checked:           # whose rules NumPy does not know
         return LATER
     try:
         for i in range(count):

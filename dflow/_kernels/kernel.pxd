@@ -27,9 +27,11 @@ cdef enum KernelFlag:       # the contract: effects of a call, and which parts o
     PRODUCT = 512           # of matrices: its core dimensions are (m, n) and (n, p)
     COPIES = 1024           # moves elements of item_bytes() as they are
     VALUES_FAIL = 2048      # whether it fails depends on the values of its inputs: so it is with INVALID_FAILS
+    TELLS_FP = 4096         # flags after it mean something, of which NumPy's function does not tell: engine.check_finite()
+    HAS_EFFECTS = 8192      # called though nobody looks at its result
 
 cdef enum:
-    READS_FP = REPORTS_FP | INVALID_FAILS
+    READS_FP = REPORTS_FP | INVALID_FAILS | TELLS_FP
 
 cdef enum CostModel:        # growth of its time with its core dimensions
     BY_SIZE                 # by their product

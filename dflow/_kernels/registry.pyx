@@ -6,7 +6,7 @@ from cpython.bytes cimport PyBytes_FromString
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
-    DATA_OPAQUE, ELEMENTWISE, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS, rows_t, VALUES_FAIL)
+    DATA_OPAQUE, ELEMENTWISE, HAS_EFFECTS, INVALID_FAILS, MAY_RAISE, REPORTS_FP, ROWS, rows_t, VALUES_FAIL)
 from dflow._base.threads cimport sleep_ns
 from dflow._kernels.dtypes cimport (
     BOOL, CDOUBLE, CLONGDOUBLE, DOUBLE, FLOAT, HALF, LONGDOUBLE, code_of_num, is_complex, is_integer, itemsizes)
@@ -295,4 +295,4 @@ cdef void sleep_loop(char** args, intp* dims, intp* steps, void* data) noexcept 
     sleep_ns(<long long>((<double*>args[1])[0] * 1e9))
     memcpy(args[2], args[0], dims[0])
 
-sleep_kernel = kernel_new(b"sleep", 2, 3, sleep_loop, NULL, 0, 1e9)
+sleep_kernel = kernel_new(b"sleep", 2, 3, sleep_loop, NULL, HAS_EFFECTS, 1e9)

@@ -16,7 +16,7 @@ EVENT = numpy.dtype([
 # As enum What.
 SUBMITTED, AFTER, RAN, PART, WAITED, WOKE, PROMISED, MADE, FREED = range(1, 10)
 
-FAILED = -1                                                         # of natives
+FAILED, NEVER_RUN = -1, -2                                          # of natives
 NONE = numpy.zeros(0, EVENT)
 PENDING = 1 << 16                                                   # that a record hands on to the next: the newest
 

@@ -12,7 +12,7 @@ import threading
 
 import numpy
 
-from dflow._profile.record import FAILED, PART, RAN, SUBMITTED, WOKE
+from dflow._profile.record import FAILED, NEVER_RUN, PART, RAN, SUBMITTED, WOKE
 from dflow._runtime.queues import lane_name
 
 PER_LANE = 1000             # rows: more than a lane has workers
@@ -141,6 +141,8 @@ def ran(record, run, tasks, pid):
             about["with"] = [f"{text(record, m)}: {place(m.site)}" for m in others]
         if run["natives"] == FAILED:
             about["failed"] = True
+        elif run["natives"] == NEVER_RUN:
+            about["never_run"] = "nobody could have seen its result any more"
         elif run["natives"]:
             about["natively"] = int(run["natives"])
     else:

@@ -7,8 +7,8 @@ without stopping anybody; each has what was noted since it came. dflow/_profile/
     SUBMITTED   `task` by `thread`, at `start`: its kernel, the line, the shape that it goes over, the bytes that it
                 writes. It joins the group of `other`, or 0. Bytes that are allocated or promised: `live`
     AFTER       `task`, or its group, waits for `other`, or its group
-    RAN         `task` and its group, `members` tasks, of which `natives` by machine code (-1: one has failed), from
-                start to stop
+    RAN         `task` and its group, `members` tasks, of which `natives` by machine code (-1: one has failed; -2: none
+                has run, as nobody could have seen what they write), from start to stop
     PART        a part of `task`, which is split; by another thread than the one that RAN it
     WAITED      a Python thread, at `site`, for `task`; 0: for all, for room, or for what was not found
     WOKE        a worker is woken
@@ -73,6 +73,7 @@ cdef void note_woke(int lane, int worker) noexcept nogil
 cdef void note_memory(What what, void* storage, long long nbytes, Site* site) noexcept nogil
 cdef void note_natives(int n) noexcept nogil    # of what this thread runs now
 cdef void note_failed() noexcept nogil          # that does
+cdef void note_never_run() noexcept nogil       # it has not
 cdef void events_after_fork() noexcept
 
 # GIL; of what is submitted next: the shape that a program would name, where its loops are fewer and longer

@@ -112,6 +112,9 @@ cdef void note_failed() noexcept nogil:
     global tls_failed
     tls_failed = True
 
+cdef void note_never_run() noexcept nogil:
+    note_natives(-2)
+
 cdef void note_ran(unsigned int task, int members, Kernel* k, int lane, int worker, long long start,
                    long long live) noexcept nogil:
     global tls_natives, tls_failed

@@ -4,7 +4,8 @@ from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
-    BLAS, ELEMENTWISE, FENCE, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, REDUCES, ROWS)
+    BLAS, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, REDUCES, ROWS,
+    VALUES_FAIL)
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_double, load_i64, load_int,
     load_ptr, publish_i64, store_double, store_i64, store_int, store_ptr)
@@ -34,7 +35,7 @@ from dflow._runtime.splits cimport (
     splits_after_fork, work, work_once)
 from dflow._base.allocator cimport *
 from dflow._runtime.cancel cimport all_cancelled, any_cancelled, cancelled_poison, cancels, is_cancelled
-from dflow._runtime.events cimport note_natives, note_part, note_ran, reserve_events, watched
+from dflow._runtime.events cimport note_natives, note_never_run, note_part, note_ran, reserve_events, watched
 from dflow._runtime.tuning cimport GRAIN_NS, LEAST_BESIDE, LONG_NS, SHARE_NS, SHARES, SPLIT_NS
 
 cdef extern from "Python.h" nogil:
@@ -274,8 +275,11 @@ cdef Task* execute(Runner* me, Task* t) noexcept nogil:
     invariant(me.lane == NULL or me.lane == lane, b"a worker runs the tasks of its lane")
     if DFLOW_DEBUG:
         must_hold_none(b"no kernel runs under a spin lock")
-    if long and t.priority > LAST and unseen(t):
-        return put_last(me, t)
+    if long and unseen(t):
+        if is_pure(t):
+            return pass_over(me, t)
+        if t.priority > LAST:
+            return put_last(me, t)
     if not enter_gate(use, True):
         return step_aside(me, t, use)
     if delay:
@@ -367,6 +371,32 @@ cdef bint writes_unseen(Task* leader, Task* m) noexcept nogil:
         if load_int(&a[i].storage.refs) != own:
             return False
     return True
+
+cdef bint is_pure(Task* t) noexcept nogil:
+    """Whether t and its group do nothing but write what they write, to memory that nobody else has."""
+    cdef Access* a
+    cdef int i
+    while t != NULL:
+        if t.kernel.flags & (VALUES_FAIL | INVALID_FAILS | HAS_EFFECTS) or t.flags & TELLS:
+            return False
+        a = accesses(t)
+        for i in range(t.nops):
+            if a[i].key & WRITE and a[i].storage.foreign:
+                return False
+        t = next_member(t)
+    return True
+
+cdef Task* pass_over(Runner* me, Task* t) noexcept nogil:
+    """t, which is unseen and pure, ends without having run. What execute() returns; me is inside."""
+    cdef int members = members_of(t)
+    add_i64(&shared.never_run, members)
+    if load_int(&watched):
+        note_never_run()
+        note_ran(t.order, members, t.kernel, t.lane, me.index, now_ns(), bytes_live())
+    enter(me)
+    me.current = NULL
+    me.current = retire(me.index, t, &me.done)
+    return me.current
 
 cdef Task* put_last(Runner* me, Task* t) noexcept nogil:
     """Nobody sees what t is for, but who waits for everything: so it comes after all else. NULL; me is inside."""

@@ -21,13 +21,30 @@ cdef extern from "Python.h":
 
 # ---- policy ----------------------------------------------------------------------------------------------------------
 #
-# np.errstate is NumPy's own. What must only warn runs asynchronously; what must raise or call runs at its call.
+# np.errstate is NumPy's own, and engine.check_finite() goes before it. What must only warn runs asynchronously; what must
+# raise or call runs at its call.
 
 cdef tuple fp_texts = ((FP_DIVIDE, "divide", "divide by zero"), (FP_OVER, "over", "overflow"),
                        (FP_UNDER, "under", "underflow"), (FP_INVALID, "invalid", "invalid value"))
 
 cdef object fp_variable = np._core._multiarray_umath._extobj_contextvar
 cdef PyObject* fp_seen = NULL       # owned: the state that the masks below are of
+
+def modes():
+    """np.geterr(), as it counts."""
+    return np.geterr() | NOT_FINITE_RAISES if finite_checked else np.geterr()
+
+cdef dict NOT_FINITE_RAISES = dict.fromkeys(("divide", "over", "invalid"), "raise")
+
+def check_finite(on=None):
+    """Whether what makes something that is not finite raises; `on`: from now on. What it was."""
+    global finite_checked, fp_seen
+    before = bool(finite_checked)
+    if on is not None:
+        finite_checked = bool(on)
+        Py_XDECREF(fp_seen)
+        fp_seen = NULL
+    return before
 
 cdef int read_fp_policy() except -1:
     global fp_seen, fp_warn, fp_strict
@@ -39,20 +56,20 @@ cdef int read_fp_policy() except -1:
     Py_XDECREF(fp_seen)
     fp_seen = state
     fp_warn = fp_strict = 0
-    modes = np.geterr()
+    policy = modes()
     for bit, kind, text in fp_texts:
-        if modes[kind] == "warn":
+        if policy[kind] == "warn":
             fp_warn |= bit
-        elif modes[kind] != "ignore":
+        elif policy[kind] != "ignore":
             fp_strict |= bit
     return 0
 
-cdef int raise_strict(int flags, str name, dict modes) except -1:
+cdef int raise_strict(int flags, str name, dict policy) except -1:
     """What NumPy does with flags whose mode is raise, call, print or log."""
     for bit, kind, text in fp_texts:
         if not flags & bit:
             continue
-        mode = modes[kind]
+        mode = policy[kind]
         if mode == "raise":
             raise FloatingPointError(f"{text} encountered in {name}")
         if mode == "call":
@@ -70,19 +87,19 @@ def raised_flags():
     """The floating point flags of this thread since clear_flags()."""
     return fp_flags()
 
-def tell(int flags, str name, dict modes, warn):
-    """What NumPy does when a ufunc of that name has raised flags, under errstate(**modes); warn(text) warns."""
+def tell(int flags, str name, dict policy, warn):
+    """What NumPy does when a ufunc of that name has raised flags, under errstate(**policy); warn(text) warns."""
     for bit, kind, text in fp_texts:
-        if flags & bit and modes[kind] == "warn":
+        if flags & bit and policy[kind] == "warn":
             warn(f"{text} encountered in {name}")
-    raise_strict(flags, name, modes)
+    raise_strict(flags, name, policy)
 
 cdef int follow_policy(int flags, Kernel* k) except -1:
     read_fp_policy()
     if flags & fp_warn:
         report_fp(flags & fp_warn, NULL, k)
     if flags & fp_strict:
-        raise_strict(flags & fp_strict, k.name.decode(), np.geterr())
+        raise_strict(flags & fp_strict, k.name.decode(), modes())
     return 0
 
 # ---- warnings --------------------------------------------------------------------------------------------------------

@@ -107,6 +107,7 @@ cdef struct Shared:
     int closing             # atomic: it has begun,
     unsigned int last       # after this task;
     long long early         # atomic: how many tasks from before have ended since
+    long long never_run     # atomic: tasks whose results nobody could see any more
     long long groups        # atomic: that ran,
     long long grouped       # their members,
     long long native        # runs of members that native loops computed,

@@ -16,6 +16,7 @@ from dflow._functions.numpy_inline import as_scalar, bare
 from dflow._functions.out import check_out
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to
+from dflow._runtime import fp_errors
 from dflow.ops.table import add_row, method, op
 from dflow.ops.warn import warn_where
 
@@ -238,7 +239,7 @@ def _check_tolerances(atol, rtol, result):
     def text():
         return f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}"
 
-    mode = numpy.geterr()["invalid"]
+    mode = fp_errors.modes()["invalid"]
     if mode == "raise" and wrong:
         raise FloatingPointError(text())
     if mode == "warn":

@@ -67,7 +67,7 @@ def reporting(name, function):
 
     np.errstate's modes, and the line that called dflow, are those of this moment.
     """
-    modes, caller = numpy.geterr(), _caller()
+    modes, caller = fp_errors.modes(), _caller()
     return lambda *args: call_reporting(name, function, *args, how=(modes, caller))
 
 
@@ -77,7 +77,7 @@ def call_reporting(name, function, *args, how=None):
     result = function(*args)
     flags = fp_errors.raised_flags()
     if flags:
-        modes, caller = how or (numpy.geterr(), _caller())
+        modes, caller = how or (fp_errors.modes(), _caller())
         fp_errors.tell(flags, name, modes, lambda text: _warn(text, caller))
     return result
 
@@ -88,7 +88,7 @@ def told(function):
     np.errstate counts as it is at this moment. What the code warns of itself names its caller: a frame that says it is
     that line. What its ufuncs find, they write to a log.
     """
-    caller, modes = _caller(), numpy.geterr()
+    caller, modes = _caller(), fp_errors.modes()
     log, call = _Log(caller, modes, numpy.geterrcall()), _posing(caller)
     logged = {kind: "log" if mode == "warn" else mode for kind, mode in modes.items()}
 
@@ -101,7 +101,10 @@ def told(function):
 
 def called(function, args, keywords):
     """function(*args, **keywords), now: what it warns of itself names the line that called dflow."""
-    return _posing(_caller())(function, args, keywords)
+    if not fp_errors.check_finite():
+        return _posing(_caller())(function, args, keywords)
+    with numpy.errstate(**fp_errors.modes()):
+        return function(*args, **keywords)
 
 
 class _Log:

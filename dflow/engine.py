@@ -25,12 +25,12 @@ from dflow._kernels import native as _native
 from dflow._profile import memory
 from dflow._profile.progress import Tasks
 from dflow._profile.timeline import Event, Timeline
-from dflow._runtime import errors, fork, fp_errors, queues
+from dflow._runtime import errors, fork, fp_errors, graph, queues
 
-__all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "check_finite", "config", "explain", "inline_limit", "memory_stats",
-           "memory_report", "memory_snapshot", "naive", "native", "num_workers", "priority", "profile", "progress",
-           "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "stacks", "statistics", "timeline",
-           "track_memory"]
+__all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "check_finite", "config", "explain", "inline_limit",
+           "memory_report", "memory_snapshot", "memory_stats", "naive", "native", "num_workers", "priority", "profile",
+           "progress", "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "stacks", "statistics",
+           "timeline", "tracemalloc_domain", "track_memory"]
 
 
 def __dir__():
@@ -39,6 +39,9 @@ def __dir__():
 
 for _thing in (Event, Timeline, inline_limit, memory_stats, naive, set_memory_budget, statistics):
     _thing.__module__ = __name__            # where programs have it from
+
+
+tracemalloc_domain = graph.TRACEMALLOC_DOMAIN      # of arrays' memory, of more than a kilobyte each, as tracemalloc has it
 
 
 def _cores():

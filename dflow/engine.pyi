@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from dflow._array.core import ndarray
 from dflow.devices import Device
 
-__all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "config", "explain", "inline_limit", "memory_stats",
-           "memory_report", "memory_snapshot", "naive", "native", "num_workers", "priority", "profile", "progress",
-           "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "stacks", "statistics", "timeline",
-           "track_memory"]
+__all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "check_finite", "config", "explain", "inline_limit",
+           "memory_report", "memory_snapshot", "memory_stats", "naive", "native", "num_workers", "priority", "profile",
+           "progress", "set_bulk_size", "set_memory_budget", "set_num_workers", "sleep", "stacks", "statistics",
+           "timeline", "tracemalloc_domain", "track_memory"]
+
+tracemalloc_domain: int
 
 class Event(NamedTuple):
     lane: str

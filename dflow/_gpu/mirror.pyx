@@ -2,7 +2,9 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from dflow._base.atomics cimport add_int
+from dflow._base.atomics cimport add_int, load_int
+from dflow._base.threads cimport now_ns
+from dflow._runtime.events cimport note_copied, reserve_events, watched
 from dflow._runtime.graph cimport abroad, drain, Storage, storage_allocate, storage_unref
 from dflow._runtime.queues cimport give_lane
 from dflow._base.thread_state cimport CPUS, DEVICES, use_devices
@@ -31,13 +33,16 @@ cdef int bring_here(Storage* s, bint read, bint write) except -1:
 
 cdef bint brought(Storage* s, object twin, bint read, bint write) except -1:
     """Whether the device has not written to it meanwhile: a caller that is no task does not keep it from that."""
+    cdef long long start
     if read and s.stale & HOST_STALE:
         twin.wait()                                 # before others who want to bring something wait for this one
     twin.gpu.check()
     with twin.gpu.downward:                         # of several readers, one copies it; and no writer comes meanwhile
         if s.stale & HOST_STALE and read:
             written = twin.written
+            start = begun()
             twin.download(<size_t>s.data)
+            end_copy(s, start, True)
             if twin.written is not written:
                 return False
         s.stale &= ~HOST_STALE
@@ -56,6 +61,7 @@ cdef int make_twin(Storage* s, bint from_host) except -1:
 
 cdef object bring_there(Storage* s, bint read, bint write):
     """Let the device's memory be there and, if it is to be read, current. MemoryError."""
+    cdef long long start
     if s.twin == NULL:
         make_twin(s, read and s.data != NULL)
     twin = <object>s.twin
@@ -64,11 +70,22 @@ cdef object bring_there(Storage* s, bint read, bint write):
             twin.gpu.check()
             with twin.gpu.upward:
                 if s.stale & TWIN_STALE:
+                    start = begun()
                     twin.upload(<size_t>s.data)
+                    end_copy(s, start, False)
         s.stale &= ~TWIN_STALE
     if write:
         s.stale = HOST_STALE
     return twin
+
+cdef inline long long begun() noexcept:
+    """When a copy begins, if somebody watches."""
+    return now_ns() if load_int(&watched) else 0
+
+cdef inline void end_copy(Storage* s, long long start, bint here) noexcept:
+    if start:
+        reserve_events()
+        note_copied(s, s.nbytes, s.device >> 1, here, start)
 
 cdef int wait_there(Storage* s) except -1:
     """Until the device has computed what is in it. Raises its errors."""

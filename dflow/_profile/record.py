@@ -14,7 +14,7 @@ EVENT = numpy.dtype([
     ("bytes", "i8"), ("live", "i8"), ("thread", "i8"), ("storage", "u8"), ("dims", "i8", (5,))])
 
 # As enum What.
-SUBMITTED, AFTER, RAN, PART, WAITED, WOKE, PROMISED, MADE, FREED = range(1, 10)
+SUBMITTED, AFTER, RAN, PART, WAITED, WOKE, PROMISED, MADE, FREED, STOLEN, COPIED = range(1, 12)
 
 FAILED, NEVER_RUN = -1, -2                                          # of natives
 NONE = numpy.zeros(0, EVENT)

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dflow._profile.forecast import Forecast
-from dflow._profile.record import FAILED, PART, RAN
+from dflow._profile.record import FAILED, PART, RAN, STOLEN
 from dflow._runtime.queues import lane_name
 
 OFTEN = 50                  # waits of one line that are worth a word,
@@ -35,10 +35,11 @@ class Wait(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """How long it was at work."""
+    """How many tasks it ran, how many of them from other workers' queues, and how long that took."""
 
     name: str
     tasks: int
+    stolen: int
     seconds: float
 
 
@@ -113,13 +114,16 @@ class Summary:
     @cached_property
     def workers(self):
         """A Worker for each that did anything, and one for the threads that helped while they waited."""
-        counts, seconds = Counter(), Counter()
-        for run in self.record.of(RAN, PART):
+        counts, stolen, seconds = Counter(), Counter(), Counter()
+        for run in self.record.of(RAN, PART, STOLEN):
             name = (f"{lane_name(int(run['lane']))} worker {run['worker']}" if run["worker"] else
                     "threads that waited")
+            if run["what"] == STOLEN:
+                stolen[name] += 1
+                continue
             counts[name] += 1
             seconds[name] += int(run["stop"] - run["start"]) / 1e9
-        return [Worker(name, counts[name], seconds[name]) for name in sorted(counts)]
+        return [Worker(name, counts[name], stolen[name], seconds[name]) for name in sorted(counts)]
 
     @cached_property
     def critical_path(self):
@@ -249,7 +253,7 @@ class Summary:
                  f"the longest chain of tasks {self.critical_seconds:.3f} s; no thread waited for "
                  f"{self.submitting:.3f} s", f"at least, with so many workers: {gain}",
                  f"about, with so many workers: {about or 'it is too long to be said'}", ""]
-        parts += [f"{worker.name}: {worker.seconds / self.seconds:.0%} busy, {worker.tasks:,} tasks"
+        parts += [f"{worker.name}: {worker.seconds / self.seconds:.0%} busy, {worker.tasks:,} tasks, {worker.stolen:,} of others' queues"
                   for worker in self.workers]
         for title, table in (("operation", self.operations), ("line", self.lines)):
             parts += ["", f"{'seconds':>10} {'count':>9} {'MB':>10}  {title}"]

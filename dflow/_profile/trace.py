@@ -12,7 +12,7 @@ import threading
 
 import numpy
 
-from dflow._profile.record import FAILED, NEVER_RUN, PART, RAN, SUBMITTED, WOKE
+from dflow._profile.record import COPIED, FAILED, NEVER_RUN, PART, RAN, STOLEN, SUBMITTED, WOKE
 from dflow._runtime.queues import lane_name
 
 PER_LANE = 1000             # rows: more than a lane has workers
@@ -80,8 +80,22 @@ def events(record, arrow=0):
     for woke in record.of(WOKE):
         yield {"ph": "i", "name": "woken", "cat": "wake", "s": "t", "ts": woke["start"] / 1e3, "pid": pid,
                "tid": row(woke)}
+    for theft in record.of(STOLEN):
+        yield {"ph": "i", "name": f"from worker {theft['other']}", "cat": "steal", "s": "t", "ts": theft["start"] / 1e3,
+               "pid": pid, "tid": row(theft), "args": {"task": int(theft["task"])}}
+    yield from copies(record, pid)
     yield from arrows(record, pid, arrow)
     yield from counters(record, pid)
+
+
+def copies(record, pid):
+    """To and from GPUs, where the thread is shown that made them: as a worker's, if it is one."""
+    rows = {int(run["thread"]): row(run) for run in record.of(RAN, PART)}
+    for copy in record.of(COPIED):
+        device = lane_name(int(copy["lane"]))
+        yield {"ph": "X", "name": f"copy from {device}" if copy["other"] else f"copy to {device}", "cat": "copy",
+               "ts": copy["start"] / 1e3, "dur": (copy["stop"] - copy["start"]) / 1e3, "pid": pid,
+               "tid": rows.get(int(copy["thread"]), thread_row(copy["thread"])), "args": {"bytes": int(copy["bytes"])}}
 
 
 def row(event):
@@ -102,11 +116,11 @@ def metadata(pid, tid, what, name):
 def rows(record, pid):
     """Names of rows: workers first."""
     seen = {}
-    for e in record.of(RAN, PART, WOKE):
+    for e in record.of(RAN, PART, WOKE, STOLEN):
         if e["worker"]:
             seen[row(e)] = f"{lane_name(int(e['lane']))} worker {e['worker']}"
     names = {thread.native_id: thread.name for thread in threading.enumerate()}
-    for e in numpy.concatenate([record.submitted, record.waited, record.of(RAN, PART)]):
+    for e in numpy.concatenate([record.submitted, record.waited, record.of(RAN, PART, STOLEN, COPIED)]):
         if not e["worker"]:
             seen[thread_row(e["thread"])] = names.get(int(e["thread"]), f"thread {e['thread']}")
     for tid, name in sorted(seen.items()):

@@ -15,6 +15,8 @@ without stopping anybody; each has what was noted since it came. dflow/_profile/
     PROMISED    of NOTED_BYTES or more, `storage` is of the line `site`; so is what a task writes first, SUBMITTED,
     MADE        it has its memory, of `bytes`,
     FREED       and gives it back
+    STOLEN      `worker` takes `task` from the queue of worker `other` of its lane
+    COPIED      `bytes` of `storage`, from the host to `lane`, a GPU's, or, where `other` is 1, from there; by `thread`
 
 A task is named by its order of submission, which wraps around.
 """
@@ -32,6 +34,8 @@ cdef enum What:
     PROMISED
     MADE
     FREED
+    STOLEN
+    COPIED
 
 cdef enum:
     EVENT_DIMS = 5
@@ -70,6 +74,8 @@ cdef void note_submitted(unsigned int task, unsigned int leader, Kernel* k, Site
                          long long nbytes, long long live, int ndim, int ncore, intp* dims) noexcept    # GIL
 cdef void note_after(unsigned int task, unsigned int before) noexcept nogil
 cdef void note_woke(int lane, int worker) noexcept nogil
+cdef void note_stolen(unsigned int task, int lane, int worker, int victim) noexcept nogil
+cdef void note_copied(void* storage, long long nbytes, int lane, bint here, long long start) noexcept nogil
 cdef void note_memory(What what, void* storage, long long nbytes, Site* site) noexcept nogil
 cdef void note_natives(int n) noexcept nogil    # of what this thread runs now
 cdef void note_failed() noexcept nogil          # that does

@@ -162,6 +162,26 @@ cdef void note_woke(int lane, int worker) noexcept nogil:
     e.worker = <short>worker
     ring_put(&e, EVENT_WORDS)
 
+cdef void note_stolen(unsigned int task, int lane, int worker, int victim) noexcept nogil:
+    cdef Event e
+    begin(&e, STOLEN, task)
+    e.start = e.stop = now_ns()
+    e.other = victim
+    e.lane = <short>lane
+    e.worker = <short>worker
+    ring_put(&e, EVENT_WORDS)
+
+cdef void note_copied(void* storage, long long nbytes, int lane, bint here, long long start) noexcept nogil:
+    cdef Event e
+    begin(&e, COPIED, 0)
+    e.start = start
+    e.stop = now_ns()
+    e.other = here
+    e.storage = storage
+    e.bytes = nbytes
+    e.lane = <short>lane
+    ring_put(&e, EVENT_WORDS)
+
 cdef void note_memory(What what, void* storage, long long nbytes, Site* site) noexcept nogil:
     cdef Event e
     begin(&e, what, 0)

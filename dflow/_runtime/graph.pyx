@@ -19,6 +19,8 @@ from dflow._runtime.region cimport region_covers, regions_overlap
 
 cdef extern from "Python.h" nogil:
     int Py_AddPendingCall(int (*func)(void*) noexcept, void* arg)
+    int PyTraceMalloc_Track(unsigned int domain, uintptr_t address, size_t nbytes) nogil
+    int PyTraceMalloc_Untrack(unsigned int domain, uintptr_t address) nogil
 
 cdef struct Grave:          # something whose end needs the GIL
     Grave* next
@@ -44,6 +46,22 @@ cdef inline bint data_inside(Storage* s) noexcept nogil:
 cdef inline size_t cell_size(Storage* s) noexcept nogil:
     return header() + s.nbytes if data_inside(s) else sizeof(Storage)
 
+# tracemalloc knows storages by their headers' addresses, and those of small data not at all, like the events: each costs
+# a call. What it is told in workers needs no GIL, but a lock of its own, which no thread holds while it waits for the GIL.
+
+cdef enum:
+    TRACED = 0x64666c6f     # "dflo"
+
+TRACEMALLOC_DOMAIN = TRACED
+
+cdef inline void trace_memory(Storage* s) noexcept:
+    if s.nbytes > TINY:
+        PyTraceMalloc_Track(TRACED, <uintptr_t>s, s.nbytes)
+
+cdef inline void untrace_memory(Storage* s) noexcept nogil:
+    if s.nbytes > TINY:
+        PyTraceMalloc_Untrack(TRACED, <uintptr_t>s)
+
 cdef struct Foreign:
     Storage storage
     PyObject* owner         # owned
@@ -62,6 +80,7 @@ cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
         s.data = <char*>s + header()
     storages_made += 1
     store_i64(&bytes_made, bytes_made + nbytes)
+    trace_memory(s)
     if nbytes >= NOTED_BYTES and not pending and load_int(&watched):
         reserve_events()
         note_memory(PROMISED, s, nbytes, here())
@@ -139,6 +158,7 @@ cdef void storage_unref(Storage* s) noexcept:
         drain()                 # now: its owner may wait to be resized
         return
     store_i64(&bytes_ended, bytes_ended + s.nbytes)
+    untrace_memory(s)
     if s.nbytes >= NOTED_BYTES and s.data != NULL and load_int(&watched):
         note_memory(FREED, s, s.nbytes, NULL)
     storage_free_data(s)
@@ -173,6 +193,7 @@ cdef void storage_unref_nogil(Storage* s) noexcept nogil:
         end_foreign(s)
         return
     add_i64(&bytes_ended_nogil, s.nbytes)
+    untrace_memory(s)
     if s.nbytes >= NOTED_BYTES and s.data != NULL and load_int(&watched):
         note_memory(FREED, s, s.nbytes, NULL)
     storage_free_data(s)

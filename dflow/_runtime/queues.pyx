@@ -7,6 +7,7 @@ from dflow._base.atomics cimport DFLOW_DEBUG, add_int, cas_int, invariant, load_
     store_i64, store_int, store_ptr
 from dflow._base.locks cimport lock, QUEUE_LOCK, unlock
 from dflow._base.threads cimport bell_init
+from dflow._runtime.events cimport note_stolen, watched
 from dflow._runtime.graph cimport *
 from dflow._base.allocator cimport *
 from dflow._base.thread_state cimport crossing, holds
@@ -204,6 +205,8 @@ cdef Task* find_in(Runner* me, Lane* lane) noexcept nogil:
         t = pop_taken(&lane.queues[1 + (me.index + i) % all])
         if t != NULL:
             store_i64(&me.stolen, me.stolen + 1)
+            if load_int(&watched):
+                note_stolen(t.order, lane.number, me.index, 1 + (me.index + i) % all)
         i += 1
     return t
 

@@ -29,6 +29,7 @@ cdef enum:
     STAYS = 0               # Runner.dismissed
     ASKED = 1
     GONE = 2
+    GIVE_WAY = 1000         # looks at whether a worker has begun, before others get the GIL
 
 
 # ---- workers ---------------------------------------------------------------------------------------------------------
@@ -209,13 +210,19 @@ cdef int start(Lane* lane, int i) except -1:
     return 0                            # fewer workers than wanted: queues of the others stay empty
 
 cdef bint begin(Runner* r) noexcept:
-    """Keeps the GIL until the worker has a thread state, which it makes without."""
-    cdef int begun = 0
+    """Waits until the worker has a thread state, which it makes without the GIL; but not under tracemalloc, whose
+    allocators ask for it."""
+    cdef int begun = 0, turns = 0
     if pthread_create(&r.thread, NULL, worker_main, r):
         return False
     pthread_detach(r.thread)
     while begun == 0:
-        sched_yield()
+        turns += 1
+        if turns < GIVE_WAY:
+            sched_yield()
+        else:
+            with nogil:
+                sleep_ns(10000)
         begun = load_int_after(&r.begun)
     return begun > 0
 

@@ -459,7 +459,7 @@ class Block:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     net.save_parameters(os.path.join(folder, "net.params"))
         ...     other.load_parameters(os.path.join(folder, "net.params"))
-        >>> (net.weight.data() == other.weight.data()).all()
+        >>> bool((net.weight.data() == other.weight.data()).all())
         True
         """
         self.collect_params().load(filename, ctx, allow_missing, ignore_extra, "", cast_dtype, dtype_source, device)
@@ -502,10 +502,10 @@ class Block:
             yield from child._blocks(f"{path}.{name}" if path else name)
 
     def save(self, prefix):
-        """Write the parameters to `prefix`-model.params, and to `prefix`-model.json which blocks have them, and are
-        hybridized.
+        """Write the parameters, and which blocks have them and are hybridized, to two files: waits for them.
 
-        load() of a block that was made in the same way takes both. Waits for the parameters.
+        They are `prefix`-model.params and `prefix`-model.json. load() of a block that was made in the same way takes
+        both.
 
         Parameters
         ----------
@@ -806,7 +806,7 @@ class HybridBlock(Block):
         >>> net.initialize()
         >>> net.hybridize()
         >>> first, second = net(np.ones((2, 4))), net(np.ones((2, 4)))       # noted, and replayed
-        >>> (first == second).all()
+        >>> bool((first == second).all())
         True
         """
         self.__dict__.pop("_run", None)

@@ -182,11 +182,10 @@ class L1Loss(Loss):
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
-    """Cross-entropy of labels 0 and 1, of probabilities sigmoid(pred), or with `from_sigmoid` pred: its mean of each
-    sample.
+    """Cross-entropy of labels 0 and 1, of probabilities sigmoid(pred): its mean of each sample.
 
-    It is log(1 + exp(pred)) - pred * label, or -(log(pred) * label + log(1 - pred) * (1 - label)). Labels may
-    also be probabilities. SigmoidBCELoss is another name of it.
+    It is log(1 + exp(pred)) - pred * label; with from_sigmoid, -(log(pred) * label + log(1 - pred) * (1 -
+    label)). Labels may also be probabilities. SigmoidBCELoss is another name of it.
 
     Parameters
     ----------
@@ -249,10 +248,10 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
 
 
 class SoftmaxCrossEntropyLoss(Loss):
-    """Minus the logarithm of softmax(pred) at each label; with sparse_label=False the sum of those times each
-    class's share.
+    """Minus the logarithm of softmax(pred) at each label: cross-entropy of classes.
 
-    The mean of each sample, where it has several labels. SoftmaxCELoss is another name of it.
+    With sparse_label=False it is minus the sum of all logarithms times each class's share. The mean of each
+    sample, where it has several labels. SoftmaxCELoss is another name of it.
 
     Parameters
     ----------
@@ -426,8 +425,9 @@ class SDMLLoss(KLDivLoss):
 
 
 class HuberLoss(Loss):
-    """(label - pred)^2 / (2 * rho) where they differ by at most rho, else the difference less rho / 2: its mean of
-    each sample.
+    """Half of (label - pred)^2 / rho where they differ by at most rho, else the difference less rho / 2.
+
+    The mean of each sample.
 
     Parameters
     ----------
@@ -684,11 +684,11 @@ class TripletLoss(Loss):
 
 
 class PoissonNLLLoss(Loss):
-    """Minus the logarithm of the probability of counts, under Poisson's distribution of mean exp(pred): its mean of
-    each sample.
+    """Minus the logarithm of the probability of counts, under Poisson's distribution of mean exp(pred).
 
-    It is exp(pred) - target * pred, or with from_logits=False pred - target * log(pred + epsilon). The result
-    keeps the axis of samples, unlike that of MXNet 1.x, which is one number.
+    It is exp(pred) - target * pred, or with from_logits=False pred - target * log(pred + epsilon): without the
+    term of the target alone, unless compute_full. The mean of each sample: the result keeps the axis of samples,
+    unlike that of MXNet 1.x, which is one number.
 
     Parameters
     ----------
@@ -732,7 +732,7 @@ class PoissonNLLLoss(Loss):
     >>> print(gluon.loss.PoissonNLLLoss()(pred, target))
     [1.]
     >>> print(gluon.loss.PoissonNLLLoss(compute_full=True)(pred, target))
-    [1.88203998]
+    [1.88204077]
     """
 
     def __init__(self, weight=None, from_logits=True, batch_axis=0, compute_full=False, **kwargs):

@@ -159,11 +159,11 @@ class Parameter:
 
     @property
     def grad_req(self):
+        """What backward() does with the gradient: "write", "add" or "null"; ValueError for another. It may be set."""
         return self._grad_req
 
     @grad_req.setter
     def grad_req(self, request):
-        """What backward() does with the gradient: "write", "add" or "null"; ValueError for another. It may be set."""
         if request not in autograd.REQUESTS:
             raise ValueError(
                 f"grad_req must be one of {', '.join(map(repr, autograd.REQUESTS))}, not {request!r}")
@@ -557,8 +557,9 @@ def _vector(arrays):
 
 
 class Packed:
-    """Several parameters that another library has as one, a vector of all their elements: they follow each other there
-    in the order of a dictionary. apart(vector) gives a dictionary of arrays.
+    """Several parameters that another library has as one, a vector of all their elements.
+
+    They follow each other there in the order of a dictionary. apart(vector) gives a dictionary of arrays.
     """
 
     def __init__(self, parameters, apart):

@@ -27,6 +27,18 @@ class _Normalization(HybridBlock):
                                allow_deferred_init=True, differentiable=trained)
 
     def infer_shape(self, x):
+        """Set the shapes of the parameters that depend on the input.
+
+        Parameters
+        ----------
+        x : ndarray
+            The first input.
+
+        Raises
+        ------
+        ValueError
+            Where they are known already, and others.
+        """
         for p in self.params.values():
             p.shape = (x.shape[self._axis],)
 
@@ -314,8 +326,7 @@ class LayerNorm(_Normalization):
 
 
 class GroupNorm(_Normalization):
-    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance over each group of channels of a
-    sample.
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, of each group of channels of each sample.
 
     gamma and beta have the shape (channels,).
 
@@ -374,9 +385,9 @@ class GroupNorm(_Normalization):
 
 
 class InstanceNorm(_Normalization):
-    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance of each channel of each sample.
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, of each channel of each sample.
 
-    gamma and beta have the shape (channels,). Unlike those of BatchNorm, gamma is not trained unless asked for.
+    gamma and beta have the shape (channels,). Unlike that of BatchNorm, gamma is not trained unless asked for.
 
     Parameters
     ----------

@@ -233,8 +233,9 @@ class RecurrentCell(HybridBlock):
 
 
 class HybridRecurrentCell(RecurrentCell):
-    """A RecurrentCell, which is a HybridBlock here; MXNet 1's hybrid_forward() is called where there is no
-    forward().
+    """A RecurrentCell, which is a HybridBlock here.
+
+    MXNet 1's hybrid_forward() is called where there is no forward().
 
     Parameters
     ----------

@@ -103,11 +103,10 @@ class _Convolving:
 
 
 class Conv1DRNNCell(_Convolving, RNNCell):
-    """One step of RNN whose inputs and states are sequences, with convolutions in place of products: h' =
-    activation(W x + b + V h + d).
+    """One step of RNN whose inputs and states are sequences, with convolutions in place of products.
 
-    The state has hidden_channels, and the size that a convolution of the input gives, w2 = w + 2 * i2h_pad -
-    i2h_dilate * (i2h_kernel - 1); the state's own convolution keeps it.
+    h' = activation(W x + b + V h + d). The state has hidden_channels, and the size that a convolution of the
+    input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1). The state's own convolution keeps it.
 
     Parameters
     ----------
@@ -178,11 +177,11 @@ class Conv1DRNNCell(_Convolving, RNNCell):
 
 
 class Conv2DRNNCell(_Convolving, RNNCell):
-    """One step of RNN whose inputs and states are images, with convolutions in place of products: h' = activation(W
-    x + b + V h + d).
+    """One step of RNN whose inputs and states are images, with convolutions in place of products.
 
-    The state has hidden_channels, and the size that a convolution of the input gives, w2 = w + 2 * i2h_pad -
-    i2h_dilate * (i2h_kernel - 1), and the other axes likewise; the state's own convolution keeps it.
+    h' = activation(W x + b + V h + d). The state has hidden_channels, and the size that a convolution of the
+    input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the other axes likewise. The state's
+    own convolution keeps it.
 
     Parameters
     ----------
@@ -253,11 +252,11 @@ class Conv2DRNNCell(_Convolving, RNNCell):
 
 
 class Conv3DRNNCell(_Convolving, RNNCell):
-    """One step of RNN whose inputs and states are volumes, with convolutions in place of products: h' = activation(W
-    x + b + V h + d).
+    """One step of RNN whose inputs and states are volumes, with convolutions in place of products.
 
-    The state has hidden_channels, and the size that a convolution of the input gives, w2 = w + 2 * i2h_pad -
-    i2h_dilate * (i2h_kernel - 1), and the other axes likewise; the state's own convolution keeps it.
+    h' = activation(W x + b + V h + d). The state has hidden_channels, and the size that a convolution of the
+    input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the other axes likewise. The state's
+    own convolution keeps it.
 
     Parameters
     ----------
@@ -328,11 +327,11 @@ class Conv3DRNNCell(_Convolving, RNNCell):
 
 
 class Conv1DLSTMCell(_Convolving, LSTMCell):
-    """One step of LSTM whose inputs and states are sequences, with convolutions in place of products: c' = f * c + i
-    * g and h' = o * tanh(c'); see rnn.LSTM for the gates.
+    """One step of LSTM whose inputs and states are sequences, with convolutions in place of products.
 
-    The state has hidden_channels, and the size that a convolution of the input gives, w2 = w + 2 * i2h_pad -
-    i2h_dilate * (i2h_kernel - 1); the state's own convolution keeps it.
+    c' = f * c + i * g and h' = o * tanh(c'). See rnn.LSTM for the gates. The state has hidden_channels, and the
+    size that a convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1). The state's
+    own convolution keeps it.
 
     Parameters
     ----------
@@ -403,11 +402,11 @@ class Conv1DLSTMCell(_Convolving, LSTMCell):
 
 
 class Conv2DLSTMCell(_Convolving, LSTMCell):
-    """One step of LSTM whose inputs and states are images, with convolutions in place of products: c' = f * c + i *
-    g and h' = o * tanh(c'); see rnn.LSTM for the gates.
+    """One step of LSTM whose inputs and states are images, with convolutions in place of products.
 
-    The state has hidden_channels, and the size that a convolution of the input gives, w2 = w + 2 * i2h_pad -
-    i2h_dilate * (i2h_kernel - 1), and the other axes likewise; the state's own convolution keeps it.
+    c' = f * c + i * g and h' = o * tanh(c'). See rnn.LSTM for the gates. The state has hidden_channels, and the
+    size that a convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the
+    other axes likewise. The state's own convolution keeps it.
 
     Parameters
     ----------
@@ -478,11 +477,11 @@ class Conv2DLSTMCell(_Convolving, LSTMCell):
 
 
 class Conv3DLSTMCell(_Convolving, LSTMCell):
-    """One step of LSTM whose inputs and states are volumes, with convolutions in place of products: c' = f * c + i *
-    g and h' = o * tanh(c'); see rnn.LSTM for the gates.
+    """One step of LSTM whose inputs and states are volumes, with convolutions in place of products.
 
-    The state has hidden_channels, and the size that a convolution of the input gives, w2 = w + 2 * i2h_pad -
-    i2h_dilate * (i2h_kernel - 1), and the other axes likewise; the state's own convolution keeps it.
+    c' = f * c + i * g and h' = o * tanh(c'). See rnn.LSTM for the gates. The state has hidden_channels, and the
+    size that a convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the
+    other axes likewise. The state's own convolution keeps it.
 
     Parameters
     ----------
@@ -553,11 +552,11 @@ class Conv3DLSTMCell(_Convolving, LSTMCell):
 
 
 class Conv1DGRUCell(_Convolving, GRUCell):
-    """One step of GRU whose inputs and states are sequences, with convolutions in place of products: h' = (1 - z) *
-    n + z * h; see rnn.GRU for the gates.
+    """One step of GRU whose inputs and states are sequences, with convolutions in place of products.
 
-    The state has hidden_channels, and the size that a convolution of the input gives, w2 = w + 2 * i2h_pad -
-    i2h_dilate * (i2h_kernel - 1); the state's own convolution keeps it.
+    h' = (1 - z) * n + z * h. See rnn.GRU for the gates. The state has hidden_channels, and the size that a
+    convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1). The state's own
+    convolution keeps it.
 
     Parameters
     ----------
@@ -628,11 +627,11 @@ class Conv1DGRUCell(_Convolving, GRUCell):
 
 
 class Conv2DGRUCell(_Convolving, GRUCell):
-    """One step of GRU whose inputs and states are images, with convolutions in place of products: h' = (1 - z) * n +
-    z * h; see rnn.GRU for the gates.
+    """One step of GRU whose inputs and states are images, with convolutions in place of products.
 
-    The state has hidden_channels, and the size that a convolution of the input gives, w2 = w + 2 * i2h_pad -
-    i2h_dilate * (i2h_kernel - 1), and the other axes likewise; the state's own convolution keeps it.
+    h' = (1 - z) * n + z * h. See rnn.GRU for the gates. The state has hidden_channels, and the size that a
+    convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the other axes
+    likewise. The state's own convolution keeps it.
 
     Parameters
     ----------
@@ -703,11 +702,11 @@ class Conv2DGRUCell(_Convolving, GRUCell):
 
 
 class Conv3DGRUCell(_Convolving, GRUCell):
-    """One step of GRU whose inputs and states are volumes, with convolutions in place of products: h' = (1 - z) * n
-    + z * h; see rnn.GRU for the gates.
+    """One step of GRU whose inputs and states are volumes, with convolutions in place of products.
 
-    The state has hidden_channels, and the size that a convolution of the input gives, w2 = w + 2 * i2h_pad -
-    i2h_dilate * (i2h_kernel - 1), and the other axes likewise; the state's own convolution keeps it.
+    h' = (1 - z) * n + z * h. See rnn.GRU for the gates. The state has hidden_channels, and the size that a
+    convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the other axes
+    likewise. The state's own convolution keeps it.
 
     Parameters
     ----------

@@ -151,8 +151,9 @@ class RNNCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    """One step of LSTM: c' = f * c + i * g and h' = o * tanh(c'); see rnn.LSTM for the gates. The states are h and
-    c.
+    """One step of LSTM: c' = f * c + i * g and h' = o * tanh(c'); see rnn.LSTM for the gates.
+
+    The states are h and c.
 
     Parameters
     ----------
@@ -633,8 +634,9 @@ class BidirectionalCell(_Cells):
 
 
 class DropoutCell(HybridRecurrentCell):
-    """In training, elements of the input set to zero with probability `rate`, the others divided by 1 - rate. It has
-    no states.
+    """In training, elements of the input set to zero by chance, the others divided by 1 - rate.
+
+    It has no states of its own.
 
     Parameters
     ----------
@@ -906,11 +908,10 @@ class ResidualCell(ModifierCell):
 
 
 class VariationalDropoutCell(ModifierCell):
-    """In training, elements of inputs, outputs and the first state set to zero: the same ones in each step of
-    unroll().
+    """In training, elements of inputs, outputs and the first state set to zero: the same ones in each step.
 
-    It keeps what it drops for the next step, so it is never replayed, even after hybridize(); reset() draws
-    others.
+    It keeps what it drops for the next step, so it is never replayed, even after hybridize(); reset(), which
+    unroll() calls, has others drawn.
 
     Parameters
     ----------

@@ -68,8 +68,9 @@ class _RNNLayer(HybridBlock):
 
     @property
     def rnn_param(self):
-        """All parameters as the one vector that MXNet 2 has: weights of all layers, then biases, in the order of their
-        names.
+        """All parameters as the one vector that MXNet 2 has.
+
+        Weights of all layers, then biases, in the order of their names.
 
         Returns
         -------
@@ -433,7 +434,7 @@ class GRU(_RNNLayer):
     >>> net = rnn.GRU(4, layout="NTC", use_sequence_length=True)
     >>> net.initialize()
     >>> output = net(np.ones((2, 5, 3)), None, np.array([5, 1]))
-    >>> output.shape, (output[1, 1:] == 0).all()
+    >>> output.shape, bool((output[1, 1:] == 0).all())
     ((2, 5, 4), True)
     """
 

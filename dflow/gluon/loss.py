@@ -70,11 +70,11 @@ class Loss(HybridBlock):
     def _weighted(self, loss, sample_weight):
         if sample_weight is not None:
             loss = loss * sample_weight
-        if self._weight is None or self._weight == 1:
+        if self._weight is None:
             return loss
         if not isinstance(self._weight, (int, float, numpy.number)):
             raise TypeError(f"weight must be a number, not {self._weight!r}")
-        return loss * self._weight
+        return loss if self._weight == 1 else loss * self._weight
 
     def _of_samples(self, how, loss):
         """Its mean, or sum, over all axes but that of samples."""

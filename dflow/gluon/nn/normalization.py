@@ -363,7 +363,7 @@ class GroupNorm(_Normalization):
     ------
     ValueError
         When it is called, for a number of channels that num_groups does not divide, or another than the
-        parameters have, and for an input of one axis.
+        parameters have.
     RuntimeError
         When it is called before initialize().
 

@@ -332,8 +332,8 @@ class LSTM(_RNNLayer):
     Outputs
     -------
     output : ndarray
-        Of shape (time, batch, directions * hidden_size), or as the layout says; of projection_size in place of
-        hidden_size. It is 0 beyond the lengths of sequences.
+        Of shape (time, batch, directions * hidden_size), or as the layout says; with a projection_size that is
+        in place of hidden_size. It is 0 beyond the lengths of sequences.
     states : list of ndarray
         The states after the last step, only where states are given: [h, c].
 

@@ -121,7 +121,7 @@ class Optimizer:
     clip_gradient : float, optional
         The bound of the gradients' elements, either way, after that. None: there is none.
     lr_scheduler : callable, optional
-        Called with the number of updates so far, it returns the learning rate: see dflow.lr_scheduler.
+        Called with the number of an update, it returns its learning rate: see dflow.lr_scheduler.
     param_dict : dict, optional
         Parameters by index, whose lr_mult and wd_mult multiply learning rate and weight decay. A Trainer gives its own.
     begin_num_update : int

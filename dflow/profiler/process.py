@@ -178,4 +178,6 @@ def _at_exit():
 
 atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_profiler.forget)
+    # With the lock, so that no thread is in the middle of a look: what else it had locked stays so in a child.
+    os.register_at_fork(before=lambda: _profiler.lock.acquire(), after_in_parent=lambda: _profiler.lock.release(),
+                        after_in_child=_profiler.forget)

@@ -2,7 +2,7 @@
 
 import contextvars
 
-from dflow._runtime import events
+from dflow._runtime import events  # type: ignore[attr-defined]  # of Cython
 from dflow.profiler.process import _profiler, flag, one_of, text, whole
 
 SCOPES = {"global": "g", "process": "p", "thread": "t", "task": "p", "marker": "p"}

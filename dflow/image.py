@@ -15,8 +15,7 @@ import numpy
 
 import dflow.numpy as np
 from dflow._base.missing import missing
-from dflow.gluon.data.vision import _pillow
-from dflow.gluon.data.vision.transforms import random_rotate, rotate
+from dflow.gluon.data.vision import _pillow, transforms
 from dflow.npx import _draws
 from dflow.npx import image as npx_image
 from dflow.npx.image import ANYWHERE, MIDDLE, as_image, crop, factors, part, random_part, resize, scale_down
@@ -42,12 +41,83 @@ image = sys.modules[__name__]               # MXNet's package has a module of th
 
 
 def imread(filename, flag=1, to_rgb=True, out=None):
-    """The image in a file; flag=0: grey, of one channel. to_rgb=False: blue before green before red."""
+    """Reads the image in a file, by Pillow: `pip install dflow[image]`.
+
+    It stands upright, as the camera's mark says.
+
+    Parameters
+    ----------
+    filename : path or file
+        A path, or a file that is open for reading bytes.
+    flag : int
+        1: three channels; 0: one, grey.
+    to_rgb : bool
+        Red before green before blue; False: blue before green before red.
+    out : ndarray, optional
+        What it is written to.
+
+    Returns
+    -------
+    ndarray
+        Of uint8, of shape (height, width, channels); or `out`.
+
+    Raises
+    ------
+    ImportError
+        Without Pillow.
+    OSError
+        For a file that is not there, or no image that Pillow knows.
+    ValueError
+        For a file that says it has far more pixels than it has bytes.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(os.path.join(folder, "two.ppm"), "wb") as file:
+    ...         size = file.write(b"P6 2 1 255 " + bytes([255, 0, 0, 0, 0, 255]))       # a red pixel, a blue one
+    ...     x = dflow.image.imread(file.name)
+    >>> print(x)
+    [[[255   0   0]
+      [  0   0 255]]]
+    """
     return _stored(_pillow.read(filename, flag), to_rgb, out)
 
 
 def imdecode(buf, flag=1, to_rgb=True, out=None):
-    """The image in a file's bytes, or in an array of them: see imread()."""
+    """Reads the image in the bytes of a file, by Pillow: `pip install dflow[image]`.
+
+    Parameters
+    ----------
+    buf : bytes or array_like
+        The bytes, or an array of uint8, for which it waits.
+    flag : int
+        1: three channels; 0: one, grey.
+    to_rgb : bool
+        Red before green before blue; False: blue before green before red.
+    out : ndarray, optional
+        What it is written to.
+
+    Returns
+    -------
+    ndarray
+        Of uint8, of shape (height, width, channels); or `out`.
+
+    Raises
+    ------
+    ImportError
+        Without Pillow.
+    OSError
+        For bytes that are no image that Pillow knows.
+    ValueError
+        For bytes that say they have far more pixels than they are many.
+
+    Examples
+    --------
+    >>> print(dflow.image.imdecode(b"P6 2 1 255 " + bytes([255, 0, 0, 0, 0, 255]), to_rgb=False))
+    [[[  0   0 255]
+      [255   0   0]]]
+    """
     return _stored(_pillow.read(io.BytesIO(buf), flag), to_rgb, out)
 
 
@@ -71,13 +141,62 @@ def _method(interp, old, new):
 
 
 def imresize(src, w, h, interp=1):
-    """The image as one of width w and height h."""
+    """The image as one of another size.
+
+    Parameters
+    ----------
+    src : array_like
+        An image, (height, width, channels), or several of one size.
+    w : int
+        The new width.
+    h : int
+        The new height.
+    interp : int
+        0 nearest, 1 bilinear, 2 area, 3 cubic, 4 Lanczos; 9: cubic where both edges become longer, area where both
+        become shorter, else bilinear; 10: any of them, by chance.
+
+    Returns
+    -------
+    ndarray
+        Of the same dtype.
+
+    Raises
+    ------
+    ValueError
+        For another interp, a size that is not positive, and what is no image.
+
+    Examples
+    --------
+    >>> image = np.array([[[0], [100]]], np.uint8)          # a row of two pixels
+    >>> print(dflow.image.imresize(image, 4, 1)[0, :, 0])
+    [  0  25  75 100]
+    """
     src = np.asarray(src)
     return resize(src, (w, h), interp=_method(interp, src.shape[-2:-4:-1], (w, h)))
 
 
 def resize_short(src, size, interp=2):
-    """The image with a shorter edge of `size`, in its proportions."""
+    """The image with a shorter edge of some length, in its proportions.
+
+    Parameters
+    ----------
+    src : ndarray
+        An image, (height, width, channels), or several of one size.
+    size : int
+        The length of the shorter edge.
+    interp : int
+        How: see imresize().
+
+    Returns
+    -------
+    ndarray
+        Of the same dtype.
+
+    Examples
+    --------
+    >>> dflow.image.resize_short(np.ones((20, 30, 3)), 10).shape
+    (10, 15, 3)
+    """
     h, w = src.shape[-3:-1]
     return imresize(src, size * w // min(w, h), size * h // min(w, h), interp)
 
@@ -86,7 +205,42 @@ def resize_short(src, size, interp=2):
 
 
 def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
-    """The part from (x0, y0) on, of width w and height h, a copy; resized, if size, (width, height), is given."""
+    """The part that begins at a pixel, a copy; or resized.
+
+    Parameters
+    ----------
+    src : array_like
+        An image, (height, width, channels), or several of one size.
+    x0 : int
+        The first column.
+    y0 : int
+        The first row.
+    w : int
+        How many columns.
+    h : int
+        How many rows.
+    size : (int, int), optional
+        The (width, height) to resize it to.
+    interp : int
+        How: see imresize().
+
+    Returns
+    -------
+    ndarray
+        Of the same dtype.
+
+    Raises
+    ------
+    ValueError
+        Unless all of the part is inside.
+
+    Examples
+    --------
+    >>> image = np.arange(12).reshape(3, 4, 1)
+    >>> print(dflow.image.fixed_crop(image, 1, 0, 2, 2)[..., 0])
+    [[1 2]
+     [5 6]]
+    """
     found = crop(np.asarray(src), x0, y0, w, h)
     return found.copy() if size is None or tuple(size) == (w, h) else imresize(found, *size, interp)
 
@@ -96,30 +250,188 @@ def _cropped(src, box, size, interp):
 
 
 def center_crop(src, size, interp=2):
-    """The middle, of size (width, height), and where it is: (x0, y0, width, height). A smaller image is enlarged."""
+    """The middle of an image, and where it is.
+
+    Parameters
+    ----------
+    src : array_like
+        An image, (height, width, channels), or several of one size.
+    size : (int, int)
+        (width, height). A smaller image gives a part of these proportions, which is enlarged.
+    interp : int
+        How: see imresize().
+
+    Returns
+    -------
+    ndarray
+        The part, of that size and of the same dtype.
+    tuple of int
+        (x0, y0, width, height): where it was.
+
+    Examples
+    --------
+    >>> image = np.arange(12).reshape(3, 4, 1)
+    >>> x, box = dflow.image.center_crop(image, (2, 1))
+    >>> print(x[..., 0], box)
+    [[5 6]] (1, 1, 2, 1)
+    """
     return _cropped(src, part(as_image(src), size, MIDDLE, MIDDLE), size, interp)
 
 
 def random_crop(src, size, interp=2):
-    """A part of that size, anywhere, and where it is: see center_crop()."""
+    """A part of an image, anywhere, and where it is.
+
+    Parameters
+    ----------
+    src : array_like
+        An image, (height, width, channels), or several of one size.
+    size : (int, int)
+        (width, height). A smaller image gives a part of these proportions, which is enlarged.
+    interp : int
+        How: see imresize().
+
+    Returns
+    -------
+    ndarray
+        The part, of that size and of the same dtype.
+    tuple of int
+        (x0, y0, width, height): where it was.
+
+    Examples
+    --------
+    >>> image = np.arange(12).reshape(3, 4, 1)
+    >>> x, (x0, y0, width, height) = dflow.image.random_crop(image, (2, 1))
+    >>> (x == image[y0:y0 + height, x0:x0 + width]).all().item()
+    True
+    """
     return _cropped(src, part(as_image(src), size, ANYWHERE, ANYWHERE), size, interp)
 
 
 def random_size_crop(src, size, area, ratio, interp=2):
     """A part of random area and proportions, resized, and where it is; the middle, where ten of them do not fit.
 
-    area: its share of the image's, the least (up to all of it) or (least, greatest). ratio: of its width to its
-    height, (least, greatest).
+    Parameters
+    ----------
+    src : array_like
+        An image, (height, width, channels), or several of one size.
+    size : (int, int)
+        The (width, height) that it is resized to.
+    area : float or (float, float)
+        Its share of the image's: the least, up to all of it, or the least and the greatest.
+    ratio : (float, float)
+        The least and the greatest of its width to its height.
+    interp : int
+        How: see imresize().
+
+    Returns
+    -------
+    ndarray
+        The part, of that size and of the same dtype.
+    tuple of int
+        (x0, y0, width, height): where it was.
+
+    Examples
+    --------
+    >>> x, box = dflow.image.random_size_crop(np.ones((4, 4, 3)), (8, 8), (0.25, 0.25), (1, 1))
+    >>> print(x.shape, box[2:])
+    (8, 8, 3) (2, 2)
     """
     area = (area, 1.0) if isinstance(area, (int, float)) else area
     return _cropped(src, random_part(as_image(src), size, area, ratio), size, interp)
 
 
-imrotate = rotate           # of tensors, whose channels are before height and width
+def imrotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
+    """Tensors turned to the left; 0 is around them. The channels are before height and width.
+
+    Parameters
+    ----------
+    src : array_like
+        Of shape (channels, height, width), of a floating point type, or several, (n, channels, height, width).
+    rotation_degrees : float or sequence of float
+        The angle, or of several tensors one for each.
+    zoom_in : bool
+        The result is enlarged until nothing of what is around is seen.
+    zoom_out : bool
+        It is made smaller until all of the tensor is seen.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape and dtype.
+
+    Raises
+    ------
+    TypeError
+        For other types, and for more than one angle for one tensor.
+    ValueError
+        For both zooms at once, and for another number of angles, or of axes.
+
+    Examples
+    --------
+    >>> x = np.array([[[1.0, 2.0], [3.0, 4.0]]])
+    >>> print(dflow.image.imrotate(x, 90).round(6))
+    [[[2. 4.]
+      [1. 3.]]]
+    """
+    return transforms.rotate(src, rotation_degrees, zoom_in, zoom_out)
+
+
+def random_rotate(src, angle_limits, zoom_in=False, zoom_out=False):
+    """Tensors turned to the left by a random angle, another one for each of several: see imrotate().
+
+    Parameters
+    ----------
+    src : array_like
+        Of shape (channels, height, width), of a floating point type, or several, (n, channels, height, width).
+    angle_limits : (float, float)
+        The least and the greatest angle, in degrees.
+    zoom_in : bool
+        The result is enlarged until nothing of what is around is seen.
+    zoom_out : bool
+        It is made smaller until all of the tensor is seen.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape and dtype.
+
+    Raises
+    ------
+    TypeError
+        For other types.
+    ValueError
+        For both zooms at once, and for another number of axes.
+
+    Examples
+    --------
+    >>> dflow.image.random_rotate(np.ones((3, 4, 4)), (-10, 10), zoom_in=True).shape
+    (3, 4, 4)
+    """
+    return transforms.random_rotate(src, angle_limits, zoom_in, zoom_out)
 
 
 def color_normalize(src, mean, std=None):
-    """(src - mean) / std, each a number, one for each channel, or None; a new array, of floats."""
+    """(src - mean) / std: the image by its channels.
+
+    Parameters
+    ----------
+    src : ndarray
+        An image, (height, width, channels), or several of one size.
+    mean : float, sequence of float or None
+        A number, or one for each channel; None: nothing is taken away.
+    std : float or sequence of float, optional
+        The same; None: it is not divided.
+
+    Returns
+    -------
+    ndarray
+        A new array, of floats; with neither mean nor std, `src` itself.
+
+    Examples
+    --------
+    >>> print(dflow.image.color_normalize(np.full((1, 1, 3), 100, np.uint8), [90, 100, 110], 10))
+    [[[ 1.  0. -1.]]]
+    """
     if mean is not None:
         src = src - np.asarray(mean, np.float32)
     return src if std is None else src / np.asarray(std, np.float32)
@@ -129,7 +441,27 @@ def color_normalize(src, mean, std=None):
 
 
 class Augmenter:
-    """Base class: aug(image) is another image. What __init__() is given by name are attributes, which dumps() tells."""
+    """Base class: aug(image) is another image.
+
+    Parameters
+    ----------
+    **kwargs
+        What they are called, and what they are: they become attributes, which dumps() tells.
+
+    Raises
+    ------
+    NotImplementedError
+        When it is called, of a class without __call__().
+
+    Examples
+    --------
+    >>> class Inverse(dflow.image.Augmenter):
+    ...     def __call__(self, src):
+    ...         return self.white - src
+    >>> aug = Inverse(white=255)
+    >>> print(aug(np.full((1, 1, 1), 55)), aug.dumps())
+    [[[200]]] ["inverse", {"white": 255}]
+    """
 
     def __init__(self, **kwargs):
         self._kwargs = {name: np.asarray(x).tolist() if hasattr(x, "tolist") else x
@@ -137,7 +469,12 @@ class Augmenter:
         vars(self).update(kwargs)
 
     def dumps(self):
-        """Name and arguments, as JSON."""
+        """Name and arguments, as JSON.
+
+        Returns
+        -------
+        str
+        """
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __call__(self, src):
@@ -145,14 +482,31 @@ class Augmenter:
 
 
 class SequentialAug(Augmenter):
-    """Augmenters, one after the other."""
+    """Augmenters, one after the other.
+
+    Parameters
+    ----------
+    ts : list of Augmenter
+        They, in this order.
+
+    Examples
+    --------
+    >>> aug = dflow.image.SequentialAug([dflow.image.ResizeAug(10), dflow.image.CenterCropAug((8, 6))])
+    >>> aug(np.ones((20, 30, 3))).shape
+    (6, 8, 3)
+    """
 
     def __init__(self, ts):
         super().__init__()
         self.ts = ts
 
     def dumps(self):
-        """The name, and a list of what the augmenters tell."""
+        """The name, and a list of what the augmenters tell.
+
+        Returns
+        -------
+        list
+        """
         return [type(self).__name__.lower(), [t.dumps() for t in self.ts]]
 
     def _order(self):
@@ -165,7 +519,19 @@ class SequentialAug(Augmenter):
 
 
 class RandomOrderAug(SequentialAug):
-    """Augmenters, one after the other, in random order."""
+    """Augmenters, one after the other, in another random order each time.
+
+    Parameters
+    ----------
+    ts : list of Augmenter
+        They, in any order.
+
+    Examples
+    --------
+    >>> aug = dflow.image.RandomOrderAug([dflow.image.CastAug(), dflow.image.HorizontalFlipAug(p=1)])
+    >>> print(aug(np.array([[[1], [2]]], np.uint8))[0, :, 0])
+    [2. 1.]
+    """
 
     def _order(self):
         return [self.ts[i] for i in _draws.stream().permutation(len(self.ts)).tolist()]
@@ -177,35 +543,105 @@ class _Sized(Augmenter):
 
 
 class ResizeAug(_Sized):
-    """resize_short(): the shorter edge becomes `size`."""
+    """Resizes images to a shorter edge of some length, as resize_short().
+
+    Parameters
+    ----------
+    size : int
+        The length of the shorter edge.
+    interp : int
+        How: see imresize().
+
+    Examples
+    --------
+    >>> dflow.image.ResizeAug(10)(np.ones((20, 30, 3))).shape
+    (10, 15, 3)
+    """
 
     def __call__(self, src):
         return resize_short(src, self.size, self.interp)
 
 
 class ForceResizeAug(_Sized):
-    """imresize(): the size becomes (width, height), whatever the proportions were."""
+    """Resizes images whatever the proportions were, as imresize().
+
+    Parameters
+    ----------
+    size : (int, int)
+        (width, height).
+    interp : int
+        How: see imresize().
+
+    Examples
+    --------
+    >>> dflow.image.ForceResizeAug((10, 8))(np.ones((20, 30, 3))).shape
+    (8, 10, 3)
+    """
 
     def __call__(self, src):
         return imresize(src, *self.size, self.interp)
 
 
 class CenterCropAug(_Sized):
-    """center_crop(), of size (width, height)."""
+    """Takes the middle of images, as center_crop().
+
+    Parameters
+    ----------
+    size : (int, int)
+        (width, height).
+    interp : int
+        How smaller images are enlarged: see imresize().
+
+    Examples
+    --------
+    >>> dflow.image.CenterCropAug((10, 8))(np.ones((20, 30, 3))).shape
+    (8, 10, 3)
+    """
 
     def __call__(self, src):
         return center_crop(src, self.size, self.interp)[0]
 
 
 class RandomCropAug(_Sized):
-    """random_crop(), of size (width, height)."""
+    """Takes a part of images, anywhere, as random_crop().
+
+    Parameters
+    ----------
+    size : (int, int)
+        (width, height).
+    interp : int
+        How smaller images are enlarged: see imresize().
+
+    Examples
+    --------
+    >>> dflow.image.RandomCropAug((10, 8))(np.ones((20, 30, 3))).shape
+    (8, 10, 3)
+    """
 
     def __call__(self, src):
         return random_crop(src, self.size, self.interp)[0]
 
 
 class RandomSizedCropAug(Augmenter):
-    """random_size_crop(), of size (width, height)."""
+    """Takes a part of random area and proportions, resized, as random_size_crop().
+
+    Parameters
+    ----------
+    size : (int, int)
+        The (width, height) that it is resized to.
+    area : float or (float, float)
+        Its share of the image's: the least, up to all of it, or the least and the greatest.
+    ratio : (float, float)
+        The least and the greatest of its width to its height.
+    interp : int
+        How: see imresize().
+
+    Examples
+    --------
+    >>> aug = dflow.image.RandomSizedCropAug((10, 8), area=0.5, ratio=(0.75, 1.5))
+    >>> aug(np.ones((20, 30, 3))).shape
+    (8, 10, 3)
+    """
 
     def __init__(self, size, area, ratio, interp=2):
         super().__init__(size=size, area=area, ratio=ratio, interp=interp)
@@ -215,7 +651,18 @@ class RandomSizedCropAug(Augmenter):
 
 
 class HorizontalFlipAug(Augmenter):
-    """Left and right exchanged, with probability p."""
+    """Exchanges left and right, by chance.
+
+    Parameters
+    ----------
+    p : float
+        The probability that it does.
+
+    Examples
+    --------
+    >>> print(dflow.image.HorizontalFlipAug(p=1)(np.array([[[1], [2]]]))[0, :, 0])
+    [2 1]
+    """
 
     def __init__(self, p):
         super().__init__(p=p)
@@ -225,7 +672,18 @@ class HorizontalFlipAug(Augmenter):
 
 
 class CastAug(Augmenter):
-    """Another type."""
+    """Makes images of another type.
+
+    Parameters
+    ----------
+    typ : dtype
+        Which one.
+
+    Examples
+    --------
+    >>> dflow.image.CastAug()(np.ones((20, 30, 3), np.uint8)).dtype
+    dtype('float32')
+    """
 
     def __init__(self, typ="float32"):
         super().__init__(type=typ)
@@ -236,7 +694,19 @@ class CastAug(Augmenter):
 
 
 class BrightnessJitterAug(Augmenter):
-    """npx.image.random_brightness(): a factor from [1 - brightness, 1 + brightness]."""
+    """Makes images brighter or darker, as npx.image.random_brightness().
+
+    Parameters
+    ----------
+    brightness : float
+        The factor is from [max(0, 1 - brightness), 1 + brightness).
+
+    Examples
+    --------
+    >>> x = dflow.image.BrightnessJitterAug(0.5)(np.full((1, 1, 3), 100.0))
+    >>> print((x >= 50).all(), (x < 150).all())
+    True True
+    """
 
     def __init__(self, brightness):
         super().__init__(brightness=brightness)
@@ -246,7 +716,19 @@ class BrightnessJitterAug(Augmenter):
 
 
 class ContrastJitterAug(Augmenter):
-    """npx.image.random_contrast(): a factor from [1 - contrast, 1 + contrast]."""
+    """Moves pixels away from the mean brightness, or towards it, as npx.image.random_contrast().
+
+    Parameters
+    ----------
+    contrast : float
+        The factor is from [max(0, 1 - contrast), 1 + contrast).
+
+    Examples
+    --------
+    >>> x = dflow.image.ContrastJitterAug(0.5)(np.array([[[0.0] * 3, [200.0] * 3]]))
+    >>> print(x.mean().round(3), 50 <= x.max() - x.min() < 300)
+    100.0 True
+    """
 
     def __init__(self, contrast):
         super().__init__(contrast=contrast)
@@ -256,7 +738,18 @@ class ContrastJitterAug(Augmenter):
 
 
 class SaturationJitterAug(Augmenter):
-    """npx.image.random_saturation(): a factor from [1 - saturation, 1 + saturation]."""
+    """Moves colours away from grey, or towards it, as npx.image.random_saturation().
+
+    Parameters
+    ----------
+    saturation : float
+        The factor is from [max(0, 1 - saturation), 1 + saturation).
+
+    Examples
+    --------
+    >>> print(dflow.image.SaturationJitterAug(0.5)(np.full((1, 1, 3), 100, np.uint8)))      # it is grey
+    [[[100 100 100]]]
+    """
 
     def __init__(self, saturation):
         super().__init__(saturation=saturation)
@@ -266,7 +759,23 @@ class SaturationJitterAug(Augmenter):
 
 
 class ColorJitterAug(RandomOrderAug):
-    """Brightness, contrast and saturation changed as by their augmenters, in random order; 0: not at all."""
+    """Changes brightness, contrast and saturation as their augmenters do, in random order.
+
+    Parameters
+    ----------
+    brightness : float
+        That of BrightnessJitterAug; 0: not at all.
+    contrast : float
+        That of ContrastJitterAug; 0: not at all.
+    saturation : float
+        That of SaturationJitterAug; 0: not at all.
+
+    Examples
+    --------
+    >>> aug = dflow.image.ColorJitterAug(brightness=0.5, contrast=0.5, saturation=0)
+    >>> [type(t).__name__ for t in aug.ts]
+    ['BrightnessJitterAug', 'ContrastJitterAug']
+    """
 
     def __init__(self, brightness, contrast, saturation):
         kinds = {BrightnessJitterAug: brightness, ContrastJitterAug: contrast, SaturationJitterAug: saturation}
@@ -284,7 +793,20 @@ RGB = numpy.array([[1, 0.956, 0.621], [1, -0.272, -0.647], [1, -1.107, 1.705]])
 
 
 class HueJitterAug(Augmenter):
-    """Hues turned by up to `hue` of half the circle, either way, in the plane of the NTSC's colours."""
+    """Turns hues by up to `hue` times half the circle, either way, in the plane of the NTSC's colours.
+
+    The result has floats, which are not kept within [0, 255].
+
+    Parameters
+    ----------
+    hue : float
+        How much of half the circle, at most: 1 has all hues.
+
+    Examples
+    --------
+    >>> print(dflow.image.HueJitterAug(1)(np.full((1, 1, 3), 100.0)).round(0))      # grey has no hue
+    [[[100. 100. 100.]]]
+    """
 
     def __init__(self, hue):
         super().__init__(hue=hue)
@@ -296,7 +818,24 @@ class HueJitterAug(Augmenter):
 
 
 class LightingAug(Augmenter):
-    """Noise along principal components of colours (eigvec, by columns), eigval large, of deviation alphastd."""
+    """Adds noise along principal components of colours; the result has floats.
+
+    Parameters
+    ----------
+    alphastd : float
+        The standard deviation of three numbers, one for each component.
+    eigval : sequence of float
+        What they are multiplied by.
+    eigvec : array_like
+        The components, by columns, of shape (3, 3).
+
+    Examples
+    --------
+    >>> aug = dflow.image.LightingAug(0.1, [1, 0, 0], np.ones((3, 3)))      # along grey alone
+    >>> x = aug(np.full((1, 1, 3), 100.0))
+    >>> print(x.shape, x.max() - x.min())
+    (1, 1, 3) 0.0
+    """
 
     def __init__(self, alphastd, eigval, eigvec):
         super().__init__(alphastd=alphastd, eigval=eigval, eigvec=eigvec)
@@ -307,7 +846,20 @@ class LightingAug(Augmenter):
 
 
 class ColorNormalizeAug(Augmenter):
-    """color_normalize(): (src - mean) / std."""
+    """Normalizes channels, as color_normalize(): (src - mean) / std.
+
+    Parameters
+    ----------
+    mean : float, sequence of float or None
+        A number, or one for each channel; None: nothing is taken away.
+    std : float, sequence of float or None
+        The same; None: it is not divided.
+
+    Examples
+    --------
+    >>> print(dflow.image.ColorNormalizeAug([90, 100, 110], 10)(np.full((1, 1, 3), 100, np.uint8)))
+    [[[ 1.  0. -1.]]]
+    """
 
     def __init__(self, mean, std):
         super().__init__(mean=mean, std=std)
@@ -317,7 +869,18 @@ class ColorNormalizeAug(Augmenter):
 
 
 class RandomGrayAug(Augmenter):
-    """All channels as their brightness, with probability p."""
+    """Makes all channels their brightness, by chance; the result has floats then.
+
+    Parameters
+    ----------
+    p : float
+        The probability that it does.
+
+    Examples
+    --------
+    >>> print(dflow.image.RandomGrayAug(p=1)(np.array([[[100.0, 200.0, 0.0]]])).round(1))
+    [[[165. 165. 165.]]]
+    """
 
     def __init__(self, p):
         super().__init__(p=p)
@@ -328,10 +891,57 @@ class RandomGrayAug(Augmenter):
 
 def CreateAugmenter(data_shape, resize=0, rand_crop=False, rand_resize=False, rand_mirror=False, mean=None, std=None,
                     brightness=0, contrast=0, saturation=0, hue=0, pca_noise=0, rand_gray=0, inter_method=2):
-    """A list of augmenters, for images of data_shape, (channels, height, width); what is 0, False or None has none.
+    """Makes a list of augmenters, for images of one size; what is 0, False or None has none.
 
-    resize: the shorter edge, at first. rand_crop: a part anywhere, not the middle; rand_resize: of random area and
-    proportions. mean, std: of each channel, or True for ImageNet's.
+    In this order: sizes, parts, flips, CastAug() to float32, colours, normalization.
+
+    Parameters
+    ----------
+    data_shape : (int, int, int)
+        (channels, height, width) of the results.
+    resize : int
+        The shorter edge, at first.
+    rand_crop : bool
+        A part anywhere, not the middle.
+    rand_resize : bool
+        A part of random area, 0.08 at least, and of proportions from 3 / 4 to 4 / 3, resized. It needs rand_crop.
+    rand_mirror : bool
+        Left and right are exchanged, half of the time.
+    mean : sequence of float, optional
+        Of each channel, or True for ImageNet's.
+    std : sequence of float, optional
+        The same.
+    brightness : float
+        That of ColorJitterAug.
+    contrast : float
+        That of ColorJitterAug.
+    saturation : float
+        That of ColorJitterAug.
+    hue : float
+        That of HueJitterAug.
+    pca_noise : float
+        The alphastd of LightingAug, along the components of ImageNet's colours.
+    rand_gray : float
+        The probability of RandomGrayAug.
+    inter_method : int
+        The `interp` of what resizes: see imresize().
+
+    Returns
+    -------
+    list of Augmenter
+
+    Raises
+    ------
+    ValueError
+        For rand_resize without rand_crop.
+
+    Examples
+    --------
+    >>> augs = dflow.image.CreateAugmenter((3, 8, 10), resize=12, rand_mirror=True, mean=True)
+    >>> [type(aug).__name__ for aug in augs]
+    ['ResizeAug', 'CenterCropAug', 'HorizontalFlipAug', 'CastAug', 'ColorNormalizeAug']
+    >>> dflow.image.SequentialAug(augs)(np.ones((20, 30, 3), np.uint8)).shape
+    (8, 10, 3)
     """
     size = data_shape[2], data_shape[1]
     if rand_resize and not rand_crop:

@@ -23,7 +23,35 @@ TYPES = ("local", "device", "nccl", "local_allreduce_cpu", "local_allreduce_devi
 
 
 def create(name="local"):
-    """A store: "local" and "device" are the same KVStore; or one of a registered class, by its name."""
+    """Makes a store: "local", "device" and others are the same KVStore; or one of a registered class, by its name.
+
+    Parameters
+    ----------
+    name : str
+        In capital or small letters: "local", "device", "nccl", "local_allreduce_cpu" or "local_allreduce_device", which
+        differ in nothing but `type`; or the name of a class, as "teststore". Unlike MXNet, there is no "dist_...":
+        arrays of several processes are not summed.
+
+    Returns
+    -------
+    KVStoreBase
+
+    Raises
+    ------
+    TypeError
+        For a name that is no string.
+    ValueError
+        For another name; it says which there are.
+
+    Examples
+    --------
+    >>> store, x = dflow.kvstore.create("device"), np.empty(2)
+    >>> store.init("w", np.zeros(2))
+    >>> store.push("w", [np.ones(2), np.full(2, 3.0)])
+    >>> store.pull("w", out=x)
+    >>> print(x)
+    [4. 4.]
+    """
     if not isinstance(name, str):
         raise TypeError(f"name must be a string, not {type(name).__name__}")
     name = name.lower()
@@ -39,7 +67,20 @@ class KVStoreBase:
     """Base class of stores: a subclass has what a program asks of it, broadcast() and pushpull() for a trainer.
 
     pushpull() hands over arrays, and writes to others what became of all that were handed over: by all devices, and
-    all processes, if there are several. `priority`: what has a higher one had better come first.
+    all processes, if there are several. `priority`: what has a higher one had better come first. What a subclass lacks
+    raises NotImplementedError. KVStoreBase.register, a decorator, makes a class known to create().
+
+    Examples
+    --------
+    >>> class Mean(dflow.kvstore.KVStoreBase):
+    ...     def broadcast(self, key, value, out, priority=0):
+    ...         value.copyto(out)
+    ...     def pushpull(self, key, value, out=None, priority=0):
+    ...         np.copyto(out, sum(value) / len(value))
+    >>> x = np.empty(2)
+    >>> Mean().pushpull("w", [np.ones(2), np.full(2, 4.0)], x)
+    >>> print(x)
+    [2.5 2.5]
     """
 
     OPTIMIZER = "optimizer"
@@ -47,7 +88,18 @@ class KVStoreBase:
 
     @staticmethod
     def register(klass):
-        """A class of stores that create() knows by its name. UserWarning if another one has it."""
+        """Makes a class of stores known to create(), by its name in small letters: a decorator.
+
+        Parameters
+        ----------
+        klass : type
+            The class, a KVStoreBase. UserWarning, by a warning, if another one has the name, which it replaces.
+
+        Returns
+        -------
+        type
+            The same class.
+        """
         name = klass.__name__.lower()
         if name in KVStoreBase.kv_registry:
             warnings.warn(f"there is a key-value store {name!r} already, which {klass.__qualname__} replaces",
@@ -120,7 +172,15 @@ def _sum(arrays):
 
 @KVStoreBase.register
 class TestStore(KVStoreBase):
-    """A store that keeps nothing: a sum over devices. MXNet has it for tests."""
+    """A store that keeps nothing: a sum over devices. MXNet has it for tests.
+
+    Examples
+    --------
+    >>> store, x = dflow.kvstore.TestStore(), np.empty(2)
+    >>> store.pushpull("w", [np.ones(2), np.full(2, 3.0)], x)
+    >>> print(x)
+    [4. 4.]
+    """
 
     type, rank, num_workers = "teststore", 0, 1
     __test__ = False                    # not one of pytest's
@@ -145,7 +205,34 @@ class TestStore(KVStoreBase):
 
 
 class KVStore(KVStoreBase):
-    """Arrays by key. A push replaces the array by the sum of what is pushed, or changes it as the updater says."""
+    """Arrays by key. A push replaces the array by the sum of what is pushed, or changes it as the updater says.
+
+    Keys are numbers or strings. Where a method takes a key and arrays, it takes a list of keys, too, and a list with an
+    array, or a list of arrays, for each. Nothing waits, but for save_optimizer_states().
+
+    Parameters
+    ----------
+    type : str
+        Its name, an attribute; it changes nothing. create() makes stores by their names.
+
+    Raises
+    ------
+    KeyError
+        By push() and pull(), for a key that init() or broadcast() has not seen.
+    ValueError
+        By init(), for a key that is there already, by pull() without `out`, and by all where keys and arrays are not as
+        many.
+
+    Examples
+    --------
+    >>> store, x = dflow.kvstore.create(), np.empty(2)
+    >>> store.init([0, "bias"], [np.ones(2), np.ones(1)])
+    >>> store.set_optimizer(optimizer.SGD(learning_rate=0.5))
+    >>> store.push(0, np.array([1.0, -1.0]))            # a gradient
+    >>> store.pull(0, out=x)
+    >>> print(x)
+    [0.5 1.5]
+    """
 
     type, rank, num_workers = "local", 0, 1
 
@@ -160,14 +247,32 @@ class KVStore(KVStoreBase):
         return self._values[key]
 
     def init(self, key, value):
-        """Store a copy of an array, or one for each key. ValueError for a key that is there already."""
+        """Store a copy of an array, or one for each key.
+
+        Parameters
+        ----------
+        key : int or str, or list of them
+            None of them may be there already.
+        value : ndarray, or list of ndarray
+            An array for each key.
+        """
         for each, arrays in _pairs(key, value):
             if each in self._values:
                 raise ValueError(f"{each!r} has been initialized already")
             self._values[each] = arrays[0].copy()
 
     def push(self, key, value, priority=0):
-        """Hand over an array, or a list of them, which are summed; for more than one key, one of these for each."""
+        """Hand over an array, or a list of them, which are summed.
+
+        Parameters
+        ----------
+        key : int or str, or list of them
+            Where to.
+        value : ndarray or list
+            An array, or a list of those of several devices; for more than one key, one of these for each.
+        priority : int
+            What it submits goes before all that is ready at a lower level: see engine.priority().
+        """
         with engine.priority(min(max(priority, -2**15), 2**15 - 1)):
             for each, arrays in _pairs(key, value):
                 stored = self._stored(each)
@@ -178,7 +283,19 @@ class KVStore(KVStoreBase):
                     self._updater(each, total, stored)
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
-        """Copy what is stored into an array or each of a list; for more than one key, one of these for each."""
+        """Copy what is stored into an array or each of a list.
+
+        Parameters
+        ----------
+        key : int or str, or list of them
+            Where from.
+        out : ndarray or list
+            What is written to; for more than one key, one of these for each.
+        priority : int
+            What it submits goes before all that is ready at a lower level: see engine.priority().
+        ignore_sparse : bool
+            MXNet's; it changes nothing.
+        """
         if out is None:
             raise ValueError("out is missing: the arrays to write to")
         with engine.priority(min(max(priority, -2**15), 2**15 - 1)):
@@ -187,18 +304,48 @@ class KVStore(KVStoreBase):
                     self._stored(each).copyto(x)
 
     def pushpull(self, key, value, out=None, priority=0):
-        """push(), then pull() into `out`, or into what was pushed."""
+        """push(), then pull().
+
+        Parameters
+        ----------
+        key : int or str, or list of them
+            Where to, and from.
+        value : ndarray or list
+            What is pushed.
+        out : ndarray or list, optional
+            What is written to: what was pushed, unless given.
+        priority : int
+            What it submits goes before all that is ready at a lower level: see engine.priority().
+        """
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority)
 
     def broadcast(self, key, value, out, priority=0):
-        """init(), of keys that may be there already, then pull()."""
+        """init(), of keys that may be there already, then pull().
+
+        Parameters
+        ----------
+        key : int or str, or list of them
+            Where to, and from.
+        value : ndarray, or list of ndarray
+            What is stored.
+        out : ndarray or list
+            What is written to.
+        priority : int
+            What it submits goes before all that is ready at a lower level: see engine.priority().
+        """
         for each, arrays in _pairs(key, value):
             self._values[each] = arrays[0].copy()
         self.pull(key, out, priority)
 
     def set_optimizer(self, optimizer):
-        """Let pushes be gradients, by which an optimizer changes what is stored."""
+        """Let pushes be gradients, by which an optimizer changes what is stored.
+
+        Parameters
+        ----------
+        optimizer : Optimizer or str
+            Itself, or its name.
+        """
         self._set_updater(optimizers.Updater(optimizers.create(optimizer)))
 
     def _optimizers(self):
@@ -207,21 +354,61 @@ class KVStore(KVStoreBase):
         return self._updater
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
-        """Write what the optimizer keeps to a file, in NumPy's .npz format, but not itself: waits for it."""
+        """Write what the optimizer keeps to a file, in NumPy's .npz format, but not itself: waits for it.
+
+        Parameters
+        ----------
+        fname : path
+            The file.
+        dump_optimizer : bool
+            MXNet's; it changes nothing.
+
+        Raises
+        ------
+        ValueError
+            The store has no optimizer.
+        """
         updater = self._optimizers()
         optimizers.save_states(fname, updater.optimizer, updater.states)
 
     def load_optimizer_states(self, fname):
-        """Take what the optimizer keeps from a file. ValueError for one of another optimizer, or other arrays."""
+        """Take what the optimizer keeps from a file.
+
+        Parameters
+        ----------
+        fname : path
+            The file, as save_optimizer_states() writes it.
+
+        Raises
+        ------
+        ValueError
+            For a file of another optimizer, or other arrays, and if the store has no optimizer.
+        """
         updater = self._optimizers()
         updater.states = optimizers.load_states(fname, updater.optimizer, self._values)
 
     def _set_updater(self, updater):
-        """Let updater(key, pushed, stored) change what is stored with each push; None: replace it."""
+        """Let updater(key, pushed, stored) change what is stored with each push.
+
+        Parameters
+        ----------
+        updater : callable or None
+            None: what is pushed replaces it again.
+        """
         self._updater = updater
 
     set_updater = _set_updater
 
     def is_capable(self, capability):
-        """Whether it can do something: run an "optimizer"."""
+        """Whether it can do something.
+
+        Parameters
+        ----------
+        capability : str
+            "optimizer": to run one.
+
+        Returns
+        -------
+        bool
+        """
         return capability.lower() == "optimizer"

@@ -86,8 +86,35 @@ def _warn_of_strangers(block):
 class Block:
     """A layer, or a network: a subclass makes parameters and other blocks its attributes, and writes forward().
 
-    `params`: parameters of another block, of the same names, that this one shares. A layer whose parameters' shapes
-    depend on its first input has an infer_shape() of the same arguments as forward().
+    A layer whose parameters' shapes depend on its first input has an infer_shape() of the same arguments as
+    forward().
+
+    Parameters
+    ----------
+    prefix : str, optional
+        MXNet's: a name for messages, which ends with _. None: that of the class, and a number.
+    params : ParameterDict, optional
+        Parameters of another block: those of the same names are shared.
+
+    Inputs
+    ------
+    *args
+        What forward() takes; usually arrays.
+
+    Outputs
+    -------
+    ndarray, or what forward() gives
+
+    Raises
+    ------
+    NotImplementedError
+        When it is called, without a forward().
+    TypeError
+        Where an attribute that is a block or a parameter is set to something else; `del` it before.
+    RuntimeError
+        When it is called before initialize(), if it has parameters.
+    DeferredInitializationError
+        When it is called without an infer_shape(), if shapes of parameters are not known.
 
     Examples
     --------
@@ -148,17 +175,28 @@ class Block:
 
     @property
     def prefix(self):
+        """Its name, with _ behind."""
         return self._name + "_"
 
     def name_scope(self):
-        """MXNet's context for names: these follow from attributes, so it does nothing."""
+        """MXNet's context for names: these follow from attributes, so it does nothing.
+
+        Returns
+        -------
+        context manager
+        """
         return contextlib.nullcontext(self)
 
     # -- parts ---------------------------------------------------------------------------------
 
     @property
     def params(self):
-        """Its own parameters, without those of other blocks; params.get(name, shape=...) makes one."""
+        """Its own parameters, without those of other blocks; params.get(name, shape=...) makes one.
+
+        Returns
+        -------
+        ParameterDict
+        """
         self._params.update(self._reg_params)
         return self._params
 
@@ -169,9 +207,29 @@ class Block:
             yield from child._named(f"{prefix}{name}.")
 
     def collect_params(self, select=None):
-        """All parameters, here and below, by names as "0.weight"; those that a regular expression matches.
+        """All parameters, here and below, by names as "0.weight".
 
-        UserWarning for a list or dictionary of blocks that are no parts of this one: their parameters are not here.
+        Parameters
+        ----------
+        select : str, optional
+            A regular expression: those whose names begin with what it describes. None: all.
+
+        Returns
+        -------
+        ParameterDict
+
+        Warns
+        -----
+        UserWarning
+            For a list or dictionary of blocks that are no parts of this one: their parameters are not here.
+
+        Examples
+        --------
+        >>> net = nn.Sequential(nn.Dense(3), nn.Dense(1))
+        >>> list(net.collect_params())
+        ['0.weight', '0.bias', '1.weight', '1.bias']
+        >>> list(net.collect_params(".*weight"))
+        ['0.weight', '1.weight']
         """
         self.apply(_warn_of_strangers)
         found = ParameterDict(self._named()).select(select)
@@ -181,29 +239,118 @@ class Block:
         return found
 
     def register_child(self, block, name=None):
-        """Make another block a part of this one."""
+        """Make another block a part of this one. An attribute that is a block is one without it.
+
+        Parameters
+        ----------
+        block : Block
+            The part.
+        name : str, optional
+            How it is called in names of parameters. None: its number.
+
+        Raises
+        ------
+        TypeError
+            For what is no block.
+        """
         if not isinstance(block, Block):
             raise TypeError(f"a block's children are blocks, not {type(block).__name__}: {block!r}")
         parameter.changed()
         self._children[str(len(self._children)) if name is None else name] = block
 
     def register_forward_hook(self, hook):
-        """Call hook(block, inputs, outputs) after each forward(); the handle's detach() ends that."""
+        """Call a function after each forward().
+
+        Parameters
+        ----------
+        hook : callable
+            Called as hook(block, inputs, outputs), with inputs in a tuple; what it returns is left alone.
+
+        Returns
+        -------
+        handle
+            Its detach() ends that; so does the end of a `with` block of it.
+
+        Examples
+        --------
+        >>> net = nn.Dense(2)
+        >>> net.initialize()
+        >>> with net.register_forward_hook(lambda block, inputs, outputs: print(outputs.shape)):
+        ...     y = net(np.ones((1, 3)))
+        (1, 2)
+        """
         return self._forward_hooks.add(hook)
 
     def register_forward_pre_hook(self, hook):
-        """Call hook(block, inputs) before each forward()."""
+        """Call a function before each forward().
+
+        Parameters
+        ----------
+        hook : callable
+            Called as hook(block, inputs), with inputs in a tuple; what it returns is left alone.
+
+        Returns
+        -------
+        handle
+            Its detach() ends that; so does the end of a `with` block of it.
+
+        Examples
+        --------
+        >>> net = nn.Dense(2)
+        >>> net.initialize()
+        >>> with net.register_forward_pre_hook(lambda block, inputs: print(inputs[0].shape)):
+        ...     y = net(np.ones((1, 3)))
+        (1, 3)
+        """
         return self._forward_pre_hooks.add(hook)
 
     def apply(self, fn):
-        """Call fn(block) for each block below, then this one."""
+        """Call a function of each block below, then of this one.
+
+        Parameters
+        ----------
+        fn : callable
+            Called as fn(block).
+
+        Returns
+        -------
+        Block
+            This one.
+
+        Examples
+        --------
+        >>> net = nn.Sequential(nn.Flatten(), nn.Identity())
+        >>> net = net.apply(lambda block: print(type(block).__name__))
+        Flatten
+        Identity
+        Sequential
+        """
         for child in self._children.values():
             child.apply(fn)
         fn(self)
         return self
 
     def share_parameters(self, shared):
-        """Take another block's parameters, by the names that its collect_params() gives them; None: none."""
+        """Take another block's parameters: both have the same ones from then on.
+
+        Parameters
+        ----------
+        shared : dict of str to Parameter, optional
+            By the names that collect_params() of the other gives them; those that this one has not are left out.
+            None: nothing changes.
+
+        Returns
+        -------
+        Block
+            This one.
+
+        Examples
+        --------
+        >>> first, second = nn.Dense(2, in_units=3), nn.Dense(2, in_units=3)
+        >>> second = second.share_parameters(first.collect_params())
+        >>> second.weight is first.weight
+        True
+        """
         for name, p in (shared or {}).items():
             block, (*path, last) = self, name.split(".")
             for step in path:
@@ -218,11 +365,56 @@ class Block:
     # -- parameters ----------------------------------------------------------------------------
 
     def initialize(self, init=init.Uniform(), ctx=None, verbose=False, force_reinit=False, device=None):  # noqa: B008
-        """Give all parameters values; `init` is for those that have no initializer of their own."""
+        """Give all parameters values; where shapes are not known yet, at the first call.
+
+        Parameters
+        ----------
+        init : str or Initializer
+            First values of those parameters that have no initializer of their own, by name, as "xavier", or itself.
+        ctx : Device or list of Device, optional
+            Where they go; on several devices there is a copy of each. None: the current one.
+        verbose : bool
+            MXNet's; it changes nothing.
+        force_reinit : bool
+            Those that have values get new ones. Else there is a warning of them, and they stay.
+        device : Device or list of Device, optional
+            MXNet 2's word for ctx; it goes before.
+
+        Raises
+        ------
+        ValueError
+            For an unknown initializer; for a parameter whose shape is not known, and may not come later.
+
+        Warns
+        -----
+        UserWarning
+            For parameters that have values already.
+
+        Examples
+        --------
+        >>> net = nn.Dense(2, in_units=2)
+        >>> net.initialize(init.One())
+        >>> print(net.weight.data(), net.bias.data())
+        [[1. 1.]
+         [1. 1.]] [0. 0.]
+        """
         self.collect_params().initialize(init, ctx, verbose, force_reinit, device)
 
     def save_parameters(self, filename, deduplicate=False):
-        """Write the parameters to a file, in NumPy's .npz format: waits for them. deduplicate: shared ones once."""
+        """Write the parameters to a file, in NumPy's .npz format: waits for them.
+
+        Parameters
+        ----------
+        filename : str
+            Where they go.
+        deduplicate : bool
+            Those that several blocks share are written once.
+
+        Raises
+        ------
+        RuntimeError
+            For a parameter without values.
+        """
         found = self.collect_params()
         if deduplicate:
             found = ParameterDict({id(p): (name, p) for name, p in reversed(found.items())}.values())
@@ -230,12 +422,76 @@ class Block:
 
     def load_parameters(self, filename, ctx=None, allow_missing=False, ignore_extra=False, cast_dtype=False,
                         dtype_source="current", device=None):
-        """Take the parameters from a file, which initializes them; ValueError where names or shapes differ."""
+        """Take the parameters from a file, of save_parameters() or MXNet's: that initializes them.
+
+        Parameters
+        ----------
+        filename : str
+            The file.
+        ctx : Device or list of Device, optional
+            Where they go; on several devices there is a copy of each. None: where they are, or the current one.
+        allow_missing : bool
+            The file may lack some, which stay as they are.
+        ignore_extra : bool
+            The file may have others, which are skipped.
+        cast_dtype : bool
+            Types may differ.
+        dtype_source : str
+            With cast_dtype, which type it is then: "current", the parameter's, or "saved", the file's.
+        device : Device or list of Device, optional
+            MXNet 2's word for ctx; it goes before.
+
+        Raises
+        ------
+        ValueError
+            Where the file has other names or shapes, unless told to allow that, and for a file that is no such, or
+            damaged; nothing is changed then.
+        TypeError
+            Where types differ, without cast_dtype.
+        FileNotFoundError
+            Where there is no such file.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> net, other = nn.Dense(2, in_units=3), nn.Dense(2, in_units=3)
+        >>> net.initialize()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     net.save_parameters(os.path.join(folder, "net.params"))
+        ...     other.load_parameters(os.path.join(folder, "net.params"))
+        >>> bool((net.weight.data() == other.weight.data()).all())
+        True
+        """
         self.collect_params().load(filename, ctx, allow_missing, ignore_extra, "", cast_dtype, dtype_source, device)
 
     def load_dict(self, param_dict, ctx=None, allow_missing=False, ignore_extra=False, cast_dtype=False,
                   dtype_source="current", device=None):
-        """The same, from arrays by name."""
+        """Take the parameters from arrays by name: load_parameters() without a file.
+
+        Parameters
+        ----------
+        param_dict : dict of str to ndarray
+            By the names that collect_params() gives.
+        ctx : Device or list of Device, optional
+            Where they go; on several devices there is a copy of each. None: where they are, or the current one.
+        allow_missing : bool
+            The file may lack some, which stay as they are.
+        ignore_extra : bool
+            The file may have others, which are skipped.
+        cast_dtype : bool
+            Types may differ.
+        dtype_source : str
+            With cast_dtype, which type it is then: "current", the parameter's, or "saved", the file's.
+        device : Device or list of Device, optional
+            MXNet 2's word for ctx; it goes before.
+
+        Raises
+        ------
+        ValueError
+            Where there are other names or shapes, unless told to allow that; nothing is changed then.
+        TypeError
+            Where types differ, without cast_dtype.
+        """
         self.collect_params()._load(param_dict, "param_dict", ctx if device is None else device, allow_missing,
                                     ignore_extra, cast_dtype, dtype_source)
 
@@ -246,8 +502,20 @@ class Block:
             yield from child._blocks(f"{path}.{name}" if path else name)
 
     def save(self, prefix):
-        """Write the parameters to `prefix`-model.params, and to `prefix`-model.json which blocks have them, and are
-        hybridized: load() of a block that was made in the same way takes both. Waits for them.
+        """Write the parameters, and which blocks have them and are hybridized, to two files: waits for them.
+
+        They are `prefix`-model.params and `prefix`-model.json. load() of a block that was made in the same way takes
+        both.
+
+        Parameters
+        ----------
+        prefix : str
+            What the names of both files begin with.
+
+        Raises
+        ------
+        RuntimeError
+            For a parameter without values.
         """
         self.save_parameters(f"{prefix}-model.params")
         rows = {path: {"class": type(block).__name__, "parameters": list(block.params),
@@ -256,7 +524,20 @@ class Block:
             json.dump(rows, stream, indent=1)
 
     def load(self, prefix):
-        """Take what save() wrote: ValueError where blocks, or names or shapes of parameters, differ."""
+        """Take what save() wrote: the parameters, and which blocks are hybridized.
+
+        Parameters
+        ----------
+        prefix : str
+            What the names of both files begin with.
+
+        Raises
+        ------
+        ValueError
+            Where blocks, or names or shapes of parameters, differ, and for files that are damaged.
+        FileNotFoundError
+            Where there are no such files.
+        """
         file = f"{prefix}-model.json"
         with reading(file), open(file, "rb") as stream:
             rows = {path: (row["class"], row["parameters"], row["hybridized"] is True)
@@ -274,7 +555,22 @@ class Block:
                 block.hybridize()
 
     def setattr(self, name, value):
-        """Set an attribute of all parameters."""
+        """Set an attribute of all parameters.
+
+        Parameters
+        ----------
+        name : str
+            As grad_req, lr_mult or wd_mult.
+        value : object
+            Its value.
+
+        Examples
+        --------
+        >>> net = nn.Dense(2, in_units=3)
+        >>> net.setattr("grad_req", "null")
+        >>> net.weight.grad_req
+        'null'
+        """
         self.collect_params().setattr(name, value)
 
     def zero_grad(self):
@@ -282,21 +578,50 @@ class Block:
         self.collect_params().zero_grad()
 
     def reset_ctx(self, ctx=None, device=None):
-        """Move the parameters to other devices."""
+        """Move the parameters to other devices: from several there goes the mean of the arrays.
+
+        Parameters
+        ----------
+        ctx : Device or list of Device, optional
+            Where they go; on several devices there is a copy of each. None: the current one.
+        device : Device or list of Device, optional
+            MXNet 2's word for ctx; it goes before.
+        """
         ctx = ctx if device is None else device
         self.collect_params().reset_ctx(ctx)
 
     reset_device = reset_ctx
 
     def cast(self, dtype):
-        """Change the type of all parameters."""
+        """Change the type of all parameters, here and below.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The new type.
+
+        Examples
+        --------
+        >>> net = nn.Dense(2, in_units=3)
+        >>> net.cast("float64")
+        >>> net.weight.dtype
+        dtype('float64')
+        """
         for child in self._children.values():
             child.cast(dtype)
         for p in self.params.values():
             p.cast(dtype)
 
     def hybridize(self, active=True, **kwargs):
-        """Hybridize the blocks below: see HybridBlock."""
+        """Hybridize the blocks below: see HybridBlock. This one itself runs as written.
+
+        Parameters
+        ----------
+        active : bool
+            Whether they are to be replayed.
+        **kwargs
+            MXNet's, as static_alloc; they change nothing.
+        """
         for child in self._children.values():
             child.hybridize(active, **kwargs)
 
@@ -339,7 +664,22 @@ class Block:
         return bool(waiting)
 
     def forward(self, *args):
-        """The block's function, of arrays."""
+        """The block's function, of arrays: a subclass writes it, and calling the block runs it.
+
+        Parameters
+        ----------
+        *args
+            What the block is called with.
+
+        Returns
+        -------
+        ndarray, or what the block gives
+
+        Raises
+        ------
+        NotImplementedError
+            Always: it is for subclasses.
+        """
         raise NotImplementedError(f"{type(self).__name__} needs a forward()")
 
     def _infer(self, *args, **kwargs):
@@ -347,12 +687,29 @@ class Block:
         self.infer_shape(*args, **kwargs)
 
     def infer_shape(self, *args):
-        """Set the shapes of parameters that depend on the input."""
+        """Set the shapes of parameters that depend on the input: a subclass writes it, if it has such.
+
+        Parameters
+        ----------
+        *args
+            What forward() is called with first.
+
+        Raises
+        ------
+        DeferredInitializationError
+            Always: it is for subclasses.
+        """
         raise DeferredInitializationError(
             f"{type(self).__name__} has parameters of unknown shape: it needs an infer_shape()")
 
     def summary(self, *inputs):
-        """Run forward() of these inputs, and print each block's output and number of parameters."""
+        """Run forward() of some inputs, and print each block's output and number of parameters.
+
+        Parameters
+        ----------
+        *inputs
+            What the block is called with.
+        """
         rows, handles = [], []
 
         def note(block, inputs, out):
@@ -385,8 +742,35 @@ class Block:
 class HybridBlock(Block):
     """A Block whose forward() is noted once for arguments of some shapes, and replayed, after hybridize().
 
-    Then forward(), of this block and those below, is a function as dflow.graph() says: Python code runs once, and hooks
-    of the blocks below with it.
+    Then forward(), of this block and those below, is a function as dflow.graph() says: Python code runs once, and
+    hooks of the blocks below with it. MXNet 1's hybrid_forward(F, x, ..., **parameters) is called where there is
+    no forward().
+
+    Parameters
+    ----------
+    prefix : str, optional
+        MXNet's: a name for messages, which ends with _. None: that of the class, and a number.
+    params : ParameterDict, optional
+        Parameters of another block: those of the same names are shared.
+
+    Inputs
+    ------
+    *args
+        What forward() takes; usually arrays.
+
+    Outputs
+    -------
+    ndarray, or what forward() gives
+
+    Raises
+    ------
+    NotImplementedError, TypeError, RuntimeError
+        As of Block.
+
+    Warns
+    -----
+    RuntimeWarning
+        Once, where what forward() does cannot be replayed: it runs as written then.
 
     Examples
     --------
@@ -407,7 +791,24 @@ class HybridBlock(Block):
         return {name: value for name, value in self.__dict__.items() if name != "_run"}
 
     def hybridize(self, active=True, **kwargs):
-        """Replay forward() from now on, or no more, here and below. The keywords, as static_alloc, are MXNet's."""
+        """Replay forward() from now on, or no more, here and below.
+
+        Parameters
+        ----------
+        active : bool
+            Whether it is to be replayed.
+        **kwargs
+            MXNet's, as static_alloc; they change nothing.
+
+        Examples
+        --------
+        >>> net = nn.HybridSequential(nn.Dense(3), nn.Dense(1))
+        >>> net.initialize()
+        >>> net.hybridize()
+        >>> first, second = net(np.ones((2, 4))), net(np.ones((2, 4)))       # noted, and replayed
+        >>> bool((first == second).all())
+        True
+        """
         self.__dict__.pop("_run", None)
         if active:
             self._run = Graph(self._seen, self._surroundings, f"block {self.name}", True)
@@ -415,7 +816,24 @@ class HybridBlock(Block):
         super().hybridize(active, **kwargs)
 
     def optimize_for(self, x, *args, backend=None, **kwargs):
-        """hybridize(), and a first call. backend: None, or MXNet's for CPUs, "ONEDNN" and "MKLDNN": no matter which."""
+        """hybridize(), and a first call.
+
+        Parameters
+        ----------
+        x : ndarray
+            The first argument of the call.
+        *args
+            The others.
+        backend : str, optional
+            None, or MXNet's for CPUs, "ONEDNN" or "MKLDNN": no matter which.
+        **kwargs
+            MXNet's, as of hybridize(); they change nothing.
+
+        Raises
+        ------
+        ValueError
+            For another backend.
+        """
         if backend not in (None, "ONEDNN", "MKLDNN"):
             raise ValueError(f"backend must be None, 'ONEDNN' or 'MKLDNN', not {backend!r}")
         self.hybridize(True, **kwargs)
@@ -431,10 +849,43 @@ class HybridBlock(Block):
     def export(self, path, epoch=0, remove_amp_cast=True, inputs=None):
         """Write what forward() does, for SymbolBlock.imports(): `path`-symbol.json, and `path`-0000.params for epoch 0.
 
-        The program, by the public names of the functions that are called, and the arrays, in NumPy's .npz format. The
-        names of both files are returned. `inputs`: arrays as forward() takes them; without, hybridize() the block and
-        call it before. Values may be others later, and shapes where forward() does not ask for them. TypeError where
-        it looks at values, writes into arrays or runs other code than np's and npx's with them.
+        The one is the program, by the public names of the functions that are called; the other the arrays, in NumPy's
+        .npz format, which are waited for. Values may be others later, and shapes where forward() does not ask for
+        them.
+
+        Parameters
+        ----------
+        path : str
+            What the names of both files begin with.
+        epoch : int
+            The number in the name of the second.
+        remove_amp_cast : bool
+            MXNet's; it changes nothing.
+        inputs : ndarray or list of ndarray, optional
+            Arrays as forward() takes them. None: hybridize() the block and call it before.
+
+        Returns
+        -------
+        tuple of str
+            The names of both files.
+
+        Raises
+        ------
+        RuntimeError
+            Without inputs, where it has not been called after hybridize().
+        TypeError
+            Where forward() looks at values, writes into arrays or runs other code than np's and npx's with them;
+            without inputs, where it was called with other arguments than arrays.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> net = nn.Dense(2, in_units=3)
+        >>> net.initialize()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     files = net.export(os.path.join(folder, "net"), inputs=np.ones((1, 3)))
+        >>> [os.path.basename(file) for file in files]
+        ['net-symbol.json', 'net-0000.params']
         """
         from dflow.gluon import program  # it is for few
         if inputs is None:
@@ -474,7 +925,25 @@ class HybridBlock(Block):
         return self._initialized_at
 
     def forward(self, *args):
-        """MXNet 1's way to write a block: hybrid_forward(F, *args, **parameters), where F is nd, with np and npx."""
+        """The block's function, of arrays: a subclass writes it.
+
+        One that has MXNet 1's hybrid_forward(F, *args, **parameters) instead is called with that, where F is nd, with
+        np and npx.
+
+        Parameters
+        ----------
+        *args
+            What the block is called with.
+
+        Returns
+        -------
+        ndarray, or what the block gives
+
+        Raises
+        ------
+        NotImplementedError
+            Without a hybrid_forward().
+        """
         if not hasattr(self, "hybrid_forward"):
             return super().forward(*args)
         from dflow import nd  # gives arrays MXNet 1's methods

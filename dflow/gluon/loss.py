@@ -22,18 +22,33 @@ def _softrelu(x):
 
 
 class Loss(HybridBlock):
-    """Base class. `weight`: what losses are multiplied by; batch_axis: the axis of samples, which stays.
+    """Base class of losses: a subclass writes forward(), of predictions and labels.
 
-    `sample_weight`, an argument of each call, multiplies losses as well, and broadcasts.
+    It may multiply by self._weight; the classes here multiply by sample_weight, an argument of each call, too.
 
     Parameters
     ----------
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
         The axis of samples.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    *args
+        What forward() takes: predictions, labels and, in the classes here, weights of samples.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    NotImplementedError
+        When it is called, without a forward().
 
     Examples
     --------
@@ -55,11 +70,11 @@ class Loss(HybridBlock):
     def _weighted(self, loss, sample_weight):
         if sample_weight is not None:
             loss = loss * sample_weight
-        if self._weight is None or self._weight == 1:
+        if self._weight is None:
             return loss
         if not isinstance(self._weight, (int, float, numpy.number)):
             raise TypeError(f"weight must be a number, not {self._weight!r}")
-        return loss * self._weight
+        return loss if self._weight == 1 else loss * self._weight
 
     def _of_samples(self, how, loss):
         """Its mean, or sum, over all axes but that of samples."""
@@ -73,16 +88,37 @@ class Loss(HybridBlock):
 
 
 class L2Loss(Loss):
-    """Half of weight * (label - pred)^2.
+    """Half of weight * (label - pred)^2, its mean of each sample.
 
     Parameters
     ----------
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by, besides 1/2.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are averaged over all others.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    pred : ndarray
+        Predictions, of any shape (batch, ...).
+    label : ndarray
+        Of as many elements; it takes pred's shape.
+    sample_weight : ndarray, optional
+        What losses are multiplied by, before the mean: broadcast, as of shape (batch, 1).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a label of another number of elements than pred.
+    TypeError
+        When it is called, for a weight that is no number.
 
     Examples
     --------
@@ -99,16 +135,37 @@ class L2Loss(Loss):
 
 
 class L1Loss(Loss):
-    """|label - pred|.
+    """|label - pred|, its mean of each sample.
 
     Parameters
     ----------
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are averaged over all others.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    pred : ndarray
+        Predictions, of any shape (batch, ...).
+    label : ndarray
+        Of as many elements; it takes pred's shape.
+    sample_weight : ndarray, optional
+        What losses are multiplied by, before the mean: broadcast, as of shape (batch, 1).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a label of another number of elements than pred.
+    TypeError
+        When it is called, for a weight that is no number.
 
     Examples
     --------
@@ -125,24 +182,52 @@ class L1Loss(Loss):
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
-    """Cross-entropy of labels 0 and 1, of sigmoid(pred), or with `from_sigmoid` of pred. pos_weight: that of ones.
+    """Cross-entropy of labels 0 and 1, of probabilities sigmoid(pred): its mean of each sample.
+
+    It is log(1 + exp(pred)) - pred * label; with from_sigmoid, -(log(pred) * label + log(1 - pred) * (1 -
+    label)). Labels may also be probabilities. SigmoidBCELoss is another name of it.
 
     Parameters
     ----------
     from_sigmoid : bool
         Predictions are probabilities already.
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are averaged over all others.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    pred : ndarray
+        Predictions, of any shape (batch, ...).
+    label : ndarray
+        Of as many elements; it takes pred's shape.
+    sample_weight : ndarray, optional
+        What losses are multiplied by, before the mean: broadcast, as of shape (batch, 1).
+    pos_weight : ndarray or float, optional
+        What the losses of labels 1 are multiplied by; broadcast.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a label of another number of elements than pred.
+    TypeError
+        When it is called, for a weight that is no number.
+
     Examples
     --------
-    >>> pred, label = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> pred, label = np.array([[0.0, 0.0], [0.0, 50.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
     >>> print(gluon.loss.SigmoidBinaryCrossEntropyLoss()(pred, label))
-    [1.22009485 0.03336864]
+    [0.69314718 0.34657359]
+    >>> print(gluon.loss.SigmoidBCELoss()(pred, label, None, np.array([3.0, 1.0])))
+    [1.38629436 1.03972077]
     """
 
     def __init__(self, from_sigmoid=False, weight=None, batch_axis=0, **kwargs):
@@ -163,29 +248,56 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
 
 
 class SoftmaxCrossEntropyLoss(Loss):
-    """Minus the logarithm of softmax(pred) at each label, or with sparse_label=False times each label's share.
+    """Minus the logarithm of softmax(pred) at each label: cross-entropy of classes.
 
-    `from_logits`: pred is the logarithm of a softmax already. `axis` is that of classes.
+    With sparse_label=False it is minus the sum of all logarithms times each class's share. The mean of each
+    sample, where it has several labels. SoftmaxCELoss is another name of it.
 
     Parameters
     ----------
     axis : int
-        Along which.
+        The axis of classes.
     sparse_label : bool
-        Labels are classes, not shares of each class.
+        Labels are numbers of classes. False: they are shares of each class.
     from_logits : bool
-        Predictions are logarithms already.
+        Predictions are logarithms of probabilities already, as of npx.log_softmax().
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are averaged over all others.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    pred : ndarray
+        Of shape (batch, ..., classes), with classes along `axis`.
+    label : ndarray
+        Of pred's shape without that axis, or with a length of 1: numbers of classes, those out of bounds being
+        the nearest. With sparse_label=False of as many elements as pred.
+    sample_weight : ndarray, optional
+        What losses are multiplied by, before the mean: broadcast, as of shape (batch, 1).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a label of another shape.
+    TypeError
+        When it is called, for a weight that is no number.
+
     Examples
     --------
-    >>> print(gluon.loss.SoftmaxCrossEntropyLoss()(np.zeros((2, 4)), np.array([0, 3])))
-    [1.38629436 1.38629436]
+    >>> pred = np.array([[2.0, 0.0], [0.0, 0.0]])
+    >>> print(gluon.loss.SoftmaxCrossEntropyLoss()(pred, np.array([0, 1])))
+    [0.12692801 0.69314718]
+    >>> shares = np.array([[1.0, 0.0], [0.5, 0.5]])
+    >>> print(gluon.loss.SoftmaxCELoss(sparse_label=False)(pred, shares))
+    [0.12692801 0.69314718]
     """
 
     def __init__(self, axis=-1, sparse_label=True, from_logits=False, weight=None, batch_axis=0, **kwargs):
@@ -205,20 +317,40 @@ class SoftmaxCrossEntropyLoss(Loss):
 
 
 class KLDivLoss(Loss):
-    """The sum of label * (log(label) - pred). pred: the logarithm of probabilities, or if not from_logits, no such.
+    """The sum of label * (log(label) - pred), of each sample: how far the distribution pred is from label.
 
     Parameters
     ----------
     from_logits : bool
-        Predictions are logarithms already.
+        Predictions are logarithms of probabilities, as of npx.log_softmax(), which is called if not.
     axis : int
-        Along which.
+        The axis of the distributions, for log_softmax().
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are summed over all others, of which MXNet 1.x takes
+        the mean.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    pred : ndarray
+        Of any shape (batch, ...).
+    label : ndarray
+        Probabilities, of a shape that broadcasts with pred's.
+    sample_weight : ndarray, optional
+        What losses are multiplied by, before the mean: broadcast, as of shape (batch, 1).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    TypeError
+        When it is called, for a weight that is no number.
 
     Examples
     --------
@@ -245,19 +377,39 @@ class SDMLLoss(KLDivLoss):
     Parameters
     ----------
     smoothing_parameter : float
-        The share of labels that goes to the others.
+        The share of each label that goes to the others, in equal parts; 0 to 1.
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples: 0.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    x1 : ndarray
+        Of shape (batch, size), of two samples or more.
+    x2 : ndarray
+        Of the same shape: what belongs to each row of x1.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ZeroDivisionError
+        When it is called, for one sample.
+    TypeError
+        When it is called, for a weight that is no number.
+
     Examples
     --------
-    >>> x = np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> gluon.loss.SDMLLoss()(x, x).shape
-    (2,)
+    >>> x = np.array([[0.0, 9.0], [9.0, 0.0]])
+    >>> loss = gluon.loss.SDMLLoss(smoothing_parameter=0.0)
+    >>> print(loss(x, x).round(6), (loss(x, x[::-1]) > 100).tolist())
+    [0. 0.] [True, True]
     """
 
     def __init__(self, smoothing_parameter=0.3, weight=1.0, batch_axis=0, **kwargs):
@@ -273,18 +425,41 @@ class SDMLLoss(KLDivLoss):
 
 
 class HuberLoss(Loss):
-    """(label - pred)^2 / (2 * rho) where they differ by at most rho, else the difference less rho / 2.
+    """Half of (label - pred)^2 / rho where they differ by at most rho, else the difference less rho / 2.
+
+    The mean of each sample.
 
     Parameters
     ----------
     rho : float
-        Where it becomes linear.
+        The difference from which on the loss is linear.
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are averaged over all others.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    pred : ndarray
+        Predictions, of any shape (batch, ...).
+    label : ndarray
+        Of as many elements; it takes pred's shape.
+    sample_weight : ndarray, optional
+        What losses are multiplied by, before the mean: broadcast, as of shape (batch, 1).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a label of another number of elements than pred.
+    TypeError
+        When it is called, for a weight that is no number.
 
     Examples
     --------
@@ -304,18 +479,39 @@ class HuberLoss(Loss):
 
 
 class HingeLoss(Loss):
-    """max(0, margin - pred * label), of labels -1 and 1.
+    """max(0, margin - pred * label), of labels -1 and 1: its mean of each sample.
 
     Parameters
     ----------
     margin : float
-        How far apart is enough.
+        From which product pred * label on there is no loss.
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are averaged over all others.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    pred : ndarray
+        Predictions, of any shape (batch, ...).
+    label : ndarray
+        Numbers -1 and 1, as many as pred has; it takes pred's shape.
+    sample_weight : ndarray, optional
+        What losses are multiplied by, before the mean: broadcast, as of shape (batch, 1).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a label of another number of elements than pred.
+    TypeError
+        When it is called, for a weight that is no number.
 
     Examples
     --------
@@ -333,18 +529,39 @@ class HingeLoss(Loss):
 
 
 class SquaredHingeLoss(HingeLoss):
-    """The square of HingeLoss, of each element.
+    """max(0, margin - pred * label)^2, of labels -1 and 1: its mean of each sample.
 
     Parameters
     ----------
     margin : float
-        How far apart is enough.
+        From which product pred * label on there is no loss.
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are averaged over all others.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    pred : ndarray
+        Predictions, of any shape (batch, ...).
+    label : ndarray
+        Numbers -1 and 1, as many as pred has; it takes pred's shape.
+    sample_weight : ndarray, optional
+        What losses are multiplied by, before the mean: broadcast, as of shape (batch, 1).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a label of another number of elements than pred.
+    TypeError
+        When it is called, for a weight that is no number.
 
     Examples
     --------
@@ -358,18 +575,39 @@ class SquaredHingeLoss(HingeLoss):
 
 
 class LogisticLoss(Loss):
-    """log(1 + exp(-pred * label)), of labels -1 and 1 ("signed"), or 0 and 1 (label_format "binary").
+    """log(1 + exp(-pred * label)), of labels -1 and 1: its mean of each sample.
 
     Parameters
     ----------
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are averaged over all others.
     label_format : str
-        "signed" or "binary".
+        "signed", for labels -1 and 1, or "binary", for labels 0 and 1.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    pred : ndarray
+        Predictions, of any shape (batch, ...).
+    label : ndarray
+        As label_format says, as many as pred has; it takes pred's shape.
+    sample_weight : ndarray, optional
+        What losses are multiplied by, before the mean: broadcast, as of shape (batch, 1).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        For another label_format; and when it is called, for a label of another number of elements than pred.
+    TypeError
+        When it is called, for a weight that is no number.
 
     Examples
     --------
@@ -396,19 +634,43 @@ class TripletLoss(Loss):
     Parameters
     ----------
     margin : float
-        How far apart is enough.
+        How much farther than the positive the negative ought to be.
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; squares are summed over all others.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    pred : ndarray
+        Of any shape (batch, ...).
+    positive : ndarray
+        What ought to be near, of as many elements.
+    negative : ndarray
+        What ought to be far, of as many elements.
+    sample_weight : ndarray, optional
+        What losses are multiplied by: of shape (batch,).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a positive or negative of another number of elements than pred.
+    TypeError
+        When it is called, for a weight that is no number.
 
     Examples
     --------
     >>> x, near, far = np.zeros((1, 2)), np.zeros((1, 2)), np.ones((1, 2))
-    >>> print(gluon.loss.TripletLoss()(x, near, far))
-    [0.]
+    >>> loss = gluon.loss.TripletLoss()
+    >>> print(loss(x, near, far), loss(x, far, near))
+    [0.] [3.]
     """
 
     def __init__(self, margin=1, weight=None, batch_axis=0, **kwargs):
@@ -422,28 +684,55 @@ class TripletLoss(Loss):
 
 
 class PoissonNLLLoss(Loss):
-    """Of counts, under Poisson's distribution of mean exp(pred), or with from_logits=False pred.
+    """Minus the logarithm of the probability of counts, under Poisson's distribution of mean exp(pred).
 
-    compute_full: with Stirling's approximation of the constant, for labels over 1.
+    It is exp(pred) - target * pred, or with from_logits=False pred - target * log(pred + epsilon): without the
+    term of the target alone, unless compute_full. The mean of each sample: the result keeps the axis of samples,
+    unlike that of MXNet 1.x, which is one number.
 
     Parameters
     ----------
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     from_logits : bool
-        Predictions are logarithms already.
+        Predictions are logarithms of the mean. False: they are the mean.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are averaged over all others.
     compute_full : bool
-        Add the term of the label alone, by Stirling's formula.
+        Add the term of the target alone, by Stirling's formula, for targets over 1.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    pred : ndarray
+        Predictions, of any shape (batch, ...).
+    target : ndarray
+        Counts, as many as pred has; it takes pred's shape.
+    sample_weight : ndarray, optional
+        What losses are multiplied by, before the mean: broadcast, as of shape (batch, 1).
+    epsilon : float
+        What keeps log(pred) finite; 1e-8 unless given.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a target of another number of elements than pred.
+    TypeError
+        When it is called, for a weight that is no number.
+
     Examples
     --------
-    >>> pred, label = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
-    >>> print(gluon.loss.PoissonNLLLoss()(pred, label))
-    [ 4.55366896 33.84184348]
+    >>> pred, target = np.zeros((1, 2)), np.array([[1.0, 3.0]])
+    >>> print(gluon.loss.PoissonNLLLoss()(pred, target))
+    [1.]
+    >>> print(gluon.loss.PoissonNLLLoss(compute_full=True)(pred, target))
+    [1.88204077]
     """
 
     def __init__(self, weight=None, from_logits=True, batch_axis=0, compute_full=False, **kwargs):
@@ -466,19 +755,42 @@ class CosineEmbeddingLoss(Loss):
     Parameters
     ----------
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     batch_axis : int
-        The axis of samples.
+        The axis of samples, which the result keeps; losses are averaged over all others.
     margin : float
-        How far apart is enough.
+        The cosine up to which vectors of a label -1 give no loss.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    input1 : ndarray
+        Vectors along the last axis: of shape (batch, size), say; it takes input2's shape.
+    input2 : ndarray
+        As many others.
+    label : ndarray
+        1 or -1 for each pair: of shape (batch,).
+    sample_weight : ndarray, optional
+        What losses are multiplied by: of shape (batch,).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for inputs of other numbers of elements, or labels that are not as many as vectors.
+    TypeError
+        When it is called, for a weight that is no number.
+
     Examples
     --------
-    >>> x, y = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
-    >>> print(gluon.loss.CosineEmbeddingLoss()(x, y, np.array([1])))
-    [1.]
+    >>> x, y = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 1.0], [2.0, 0.0]])
+    >>> print(gluon.loss.CosineEmbeddingLoss()(x, y, np.array([1, -1])))
+    [1. 1.]
     """
 
     def __init__(self, weight=None, batch_axis=0, margin=0, **kwargs):
@@ -497,21 +809,46 @@ class CosineEmbeddingLoss(Loss):
 
 
 class CTCLoss(Loss):
-    """Connectionist temporal classification: npx.ctc_loss() of predictions, not yet softmax; the last class is blank.
+    """Connectionist temporal classification: minus the logarithm of the probability of each sequence's labels.
 
-    layout: "NTC", with the samples along the first axis, or "TNC". label_layout: "NT" or "TN". Labels end before the
-    first -1, or after so many as `label_lengths` says; pred_lengths: how many steps each sample has.
+    npx.ctc_loss() of predictions before their softmax, the last class being the blank. Labels end before the
+    first -1, or after so many as `label_lengths` says.
 
     Parameters
     ----------
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+    layout : str
+        Of pred: "NTC", with the samples along the first axis, or "TNC".
     label_layout : str
-        "NT" or "TN".
+        Of label: "NT" or "TN".
     weight : float, optional
-        What losses are multiplied by.
+        What losses are multiplied by. None: they stay as they are.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    pred : ndarray
+        Of shape (batch, time, classes), or as the layout says.
+    label : ndarray
+        Of shape (batch, labels), or as the layout says: numbers of classes, at most as many as there are steps.
+    pred_lengths : ndarray, optional
+        Of shape (batch,): how many steps each sample has.
+    label_lengths : ndarray, optional
+        Of shape (batch,): how many labels each sample has.
+    sample_weight : ndarray, optional
+        What losses are multiplied by: of shape (batch,).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch,): one loss a sample; 0, without a gradient, where the steps are too few for the labels.
+
+    Raises
+    ------
+    ValueError
+        For other layouts; and when it is called, for labels or lengths of other shapes.
+    TypeError
+        When it is called, for a weight that is no number.
 
     Examples
     --------

@@ -29,7 +29,9 @@ def changed():
 
 
 class DeferredInitializationError(RuntimeError):
-    """A parameter has no values yet, as its shape follows from the first input.
+    """A parameter has no values yet, as its shape follows from the first input: it has them after the first call.
+
+    It is a RuntimeError.
 
     Examples
     --------
@@ -59,44 +61,50 @@ def _devices(ctx):
 class Parameter:
     """An array with a gradient, made by initialize(); where lengths of `shape` are 0 or -1, once these are known.
 
-    grad_req: "write", "add" (to the gradient, until zero_grad()) or "null" (none). lr_mult, wd_mult: what the trainer's
-    learning rate and weight decay are multiplied by. init: an initializer that goes before the one of initialize().
-
-    On several devices it is an array on each, with a gradient of its own. data() is that of the current device, which
-    for a block's forward() is the one that its arguments are on. Without a device it is where other arrays are.
+    On several devices it is an array on each, with a gradient of its own. data() is that of the current device,
+    which for a block's forward() is the one that its arguments are on. Without a device it is where other arrays
+    are.
 
     Parameters
     ----------
     name : str
-        For messages and files.
+        For messages.
     grad_req : str
-        "write", "add" or "null".
+        "write": backward() writes the gradient; "add": it adds to it, until zero_grad(); "null": there is none.
     shape : int or tuple of int, optional
-        0 or -1: not known yet.
+        A length of 0 or -1 is not known yet. None: nothing is known.
     dtype : dtype
-        Of the parameters.
+        float32 unless given.
     lr_mult : float
-        What learning rates are multiplied by.
+        What the trainer's learning rate is multiplied by.
     wd_mult : float
-        What weight decay is multiplied by.
+        What the trainer's weight decay is multiplied by.
     init : str or Initializer, optional
-        First values.
+        First values: it goes before what initialize() of the block is told.
     allow_deferred_init : bool
         initialize() may come before the shape is known.
     differentiable : bool
-        False: there is no gradient.
+        False: there is no gradient, whatever grad_req says.
     stype : str
-        "default".
+        MXNet's; it must be "default": there are no sparse arrays.
     grad_stype : str
-        "default".
+        MXNet's; it must be "default".
+
+    Raises
+    ------
+    ValueError
+        For another grad_req, stype or grad_stype.
 
     Examples
     --------
     >>> weight = gluon.Parameter("weight", shape=(2, 3), init="ones")
     >>> weight.initialize()
-    >>> print(weight.data())
-    [[1. 1. 1.]
-     [1. 1. 1.]]
+    >>> with autograd.record():
+    ...     y = (weight.data() * 2).sum()
+    >>> y.backward()
+    >>> print(weight.grad())
+    [[2. 2. 2.]
+     [2. 2. 2.]]
     """
 
     given = 0                           # how often it was given values, other than by training
@@ -151,6 +159,7 @@ class Parameter:
 
     @property
     def grad_req(self):
+        """What backward() does with the gradient: "write", "add" or "null"; ValueError for another. It may be set."""
         return self._grad_req
 
     @grad_req.setter
@@ -165,7 +174,39 @@ class Parameter:
     # -- making --------------------------------------------------------------------------------
 
     def initialize(self, init=None, ctx=None, default_init=init.Uniform(), force_reinit=False, device=None):  # noqa: B008
-        """Give it values: of `init`, its own initializer, or default_init, in this order."""
+        """Give it values: of `init`, its own initializer, or default_init, in this order.
+
+        Parameters
+        ----------
+        init : str or Initializer, optional
+            First values, before its own initializer.
+        ctx : Device or list of Device, optional
+            Where it goes; on several devices there is an array on each. None: the current one.
+        default_init : str or Initializer
+            First values, where neither says them.
+        force_reinit : bool
+            It gets new values, if it has some. Else there is a warning, and they stay.
+        device : Device or list of Device, optional
+            MXNet 2's word for ctx; it goes before.
+
+        Raises
+        ------
+        ValueError
+            Where its shape is not known, without allow_deferred_init; when values are made, for an unknown
+            initializer.
+
+        Warns
+        -----
+        UserWarning
+            Where it has values already.
+
+        Examples
+        --------
+        >>> weight = gluon.Parameter("weight", shape=(2,))
+        >>> weight.initialize(init.Constant(3))
+        >>> print(weight.data())
+        [3. 3.]
+        """
         if self._data is not None and not force_reinit:
             warnings.warn(f"{self.name} is initialized already: force_reinit=True does it again", stacklevel=2)
             return
@@ -216,7 +257,26 @@ class Parameter:
     # -- data ----------------------------------------------------------------------------------
 
     def data(self, ctx=None, device=None):
-        """The array: of several, that on a device, or else on the current one. RuntimeError if it is not there."""
+        """The array, which backward() and the trainer write to.
+
+        Parameters
+        ----------
+        ctx : Device, optional
+            Of several, which one's. None: the current one, or the only one that there is.
+        device : Device, optional
+            MXNet 2's word for ctx; it goes before.
+
+        Returns
+        -------
+        ndarray
+
+        Raises
+        ------
+        RuntimeError
+            Where it has not been initialized, or not on that device.
+        DeferredInitializationError
+            Where its shape follows from the first input, which has not been.
+        """
         if self._data is None:
             raise self._missing()
         wanted = ctx if device is None else device
@@ -229,35 +289,97 @@ class Parameter:
         return self._replicas[wanted]
 
     def has_data(self):
-        """Whether there is an array: initialized, and of a known shape."""
+        """Whether there is an array: initialized, and of a known shape.
+
+        Returns
+        -------
+        bool
+        """
         return self._data is not None
 
     def list_data(self):
-        """The arrays on all devices."""
+        """The arrays on all devices.
+
+        Returns
+        -------
+        list of ndarray
+
+        Raises
+        ------
+        RuntimeError
+            Where it has not been initialized.
+        DeferredInitializationError
+            Where its shape follows from the first input, which has not been.
+        """
         if self._data is None:
             raise self._missing()
         return list(self._replicas.values())
 
     def grad(self, ctx=None, device=None):
-        """The array of the gradient, on a device as data()."""
+        """The array of the gradient, which backward() writes to.
+
+        Parameters
+        ----------
+        ctx : Device, optional
+            Of several, which one's. None: the current one, or the only one that there is.
+        device : Device, optional
+            MXNet 2's word for ctx; it goes before.
+
+        Returns
+        -------
+        ndarray
+            Of the parameter's shape and dtype.
+
+        Raises
+        ------
+        RuntimeError
+            Where its grad_req is "null", and where it has not been initialized, or not on that device.
+        DeferredInitializationError
+            Where its shape follows from the first input, which has not been.
+        """
         if self.grad_req == "null":
             raise RuntimeError(f"{self.name} has no gradient: its grad_req is 'null'")
         return self.data(ctx, device).grad
 
     def list_grad(self):
-        """The gradients on all devices."""
+        """The gradients on all devices.
+
+        Returns
+        -------
+        list of ndarray
+
+        Raises
+        ------
+        RuntimeError
+            Where its grad_req is "null", and where it has not been initialized.
+        DeferredInitializationError
+            Where its shape follows from the first input, which has not been.
+        """
         if self.grad_req == "null":
             raise RuntimeError(f"{self.name} has no gradient: its grad_req is 'null'")
         return [array.grad for array in self.list_data()]
 
     def zero_grad(self):
-        """Set the gradients to zero."""
+        """Set the gradients to zero, as grad_req "add" needs it before each backward()."""
         if self._data is not None:
             for array in self.list_data():
                 array.zero_grad()
 
     def mean(self):
-        """The mean of the arrays on all devices, which may have seen different samples; on the first of them."""
+        """The mean of the arrays on all devices, which may have seen different samples.
+
+        Returns
+        -------
+        ndarray
+            On the first device; the array itself if there is only one.
+
+        Raises
+        ------
+        RuntimeError
+            Where it has not been initialized.
+        DeferredInitializationError
+            Where its shape follows from the first input, which has not been.
+        """
         first, *others = self.list_data()
         if not others:
             return first
@@ -265,7 +387,28 @@ class Parameter:
             return (sum((x.as_in_ctx(first.ctx) for x in others), first) / (len(others) + 1)).astype(self.dtype)
 
     def set_data(self, data):
-        """Put these values into the array."""
+        """Put values into the array, on all devices; the array stays the same.
+
+        Parameters
+        ----------
+        data : ndarray
+            Of the parameter's shape; converted to its dtype.
+
+        Raises
+        ------
+        ValueError
+            For another shape.
+        RuntimeError
+            Where it has not been initialized.
+
+        Examples
+        --------
+        >>> weight = gluon.Parameter("weight", shape=(2,))
+        >>> weight.initialize()
+        >>> weight.set_data(np.array([1.0, 2.0]))
+        >>> print(weight.data())
+        [1. 2.]
+        """
         self.shape = data.shape
         if self._data is None and self._pending is None:
             raise self._missing()
@@ -281,7 +424,24 @@ class Parameter:
                     array[...] = data
 
     def load(self, data, cast_dtype=False, dtype_source="current"):
-        """Take values of a file: initializes. Types must be the same; with cast_dtype one becomes the other."""
+        """Take values of a file, or others: that initializes it.
+
+        Parameters
+        ----------
+        data : ndarray
+            The values.
+        cast_dtype : bool
+            Types may differ.
+        dtype_source : str
+            With cast_dtype, which type it is then: "current", the parameter's, or "saved", that of data.
+
+        Raises
+        ------
+        ValueError
+            For another shape, or another dtype_source.
+        TypeError
+            For another dtype, without cast_dtype.
+        """
         self.check_load(data, cast_dtype, dtype_source)
         self.shape = data.shape
         if self.dtype != data.dtype and dtype_source == "saved":
@@ -293,7 +453,24 @@ class Parameter:
         self.set_data(data)
 
     def check_load(self, data, cast_dtype=False, dtype_source="current"):
-        """Raise what load() would, and change nothing."""
+        """Raise what load() would, and change nothing.
+
+        Parameters
+        ----------
+        data : ndarray
+            The values.
+        cast_dtype : bool
+            Types may differ.
+        dtype_source : str
+            With cast_dtype, which type it is then: "current", the parameter's, or "saved", that of data.
+
+        Raises
+        ------
+        ValueError
+            For another shape, or another dtype_source.
+        TypeError
+            For another dtype, without cast_dtype.
+        """
         if dtype_source not in ("current", "saved"):
             raise ValueError(f"dtype_source must be 'current' or 'saved', not {dtype_source!r}")
         try:
@@ -304,13 +481,31 @@ class Parameter:
             raise TypeError(f"{self.name} is {self.dtype}, in the file {data.dtype}: cast_dtype=True casts")
 
     def list_ctx(self):
-        """The devices that it is on."""
+        """The devices that it is on.
+
+        Returns
+        -------
+        list of Device
+
+        Raises
+        ------
+        RuntimeError
+            Where it has not been initialized.
+        """
         if self._data is None and self._pending is None:
             raise self._missing()
         return list(self._devices)
 
     def reset_ctx(self, ctx=None, device=None):
-        """Move it to other devices."""
+        """Move it to other devices: from several there goes the mean of the arrays.
+
+        Parameters
+        ----------
+        ctx : Device or list of Device, optional
+            Where it goes; on several devices there is an array on each. None: the current one.
+        device : Device or list of Device, optional
+            MXNet 2's word for ctx; it goes before.
+        """
         ctx = ctx if device is None else device
         data = None if self._data is None else self.mean().detach()
         self._place(ctx)
@@ -320,28 +515,34 @@ class Parameter:
     list_device, reset_device = list_ctx, reset_ctx
 
     def cast(self, dtype):
-        """Change its type."""
+        """Change its type, and that of its values; the gradient becomes zero.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The new type.
+        """
         self.dtype = np.dtype(dtype)
         if self._data is not None:
             self._hold(self._data.detach().astype(dtype))
 
 
 class Constant(Parameter):
-    """A parameter that is not trained: an array, or numbers to make one of.
+    """A parameter that is not trained: it has the values that it is made of, and no gradient.
 
     Parameters
     ----------
     value : ndarray or array_like
-        The numbers.
+        The numbers. Of float64 they become float32.
     name : str
-        For messages and files.
+        For messages.
 
     Examples
     --------
     >>> scale = gluon.Constant([1.0, 2.0])
     >>> scale.initialize()
-    >>> print(scale.data())
-    [1. 2.]
+    >>> print(scale.data(), scale.grad_req)
+    [1. 2.] null
     """
 
     def __init__(self, value, name="const"):
@@ -356,8 +557,9 @@ def _vector(arrays):
 
 
 class Packed:
-    """Several parameters that another library has as one, a vector of all their elements: they follow each other there
-    in the order of a dictionary. apart(vector) gives a dictionary of arrays.
+    """Several parameters that another library has as one, a vector of all their elements.
+
+    They follow each other there in the order of a dictionary. apart(vector) gives a dictionary of arrays.
     """
 
     def __init__(self, parameters, apart):
@@ -389,20 +591,24 @@ class Packed:
 
 
 class ParameterDict(dict):
-    """Parameters by name, and what is done to all of them.
+    """Parameters by name, and what is done to all of them: what collect_params() of a block gives.
+
+    It is a dictionary; several names may have the same parameter.
 
     Parameters
     ----------
-    parameters : dict or list
+    parameters : dict or iterable of (str, Parameter)
         The first ones, by name.
-    shared : ParameterDict, optional
-        MXNet's; it changes nothing.
+    shared : dict of str to Parameter, optional
+        Parameters that get() and get_constant() take, before they make one.
 
     Examples
     --------
     >>> net = nn.Dense(2, in_units=3)
-    >>> sorted(net.collect_params())
-    ['bias', 'weight']
+    >>> parameters = net.collect_params()
+    >>> parameters.initialize("ones")
+    >>> sorted(parameters), parameters["bias"].shape
+    (['bias', 'weight'], (2,))
     """
 
     packed = types.MappingProxyType({})     # names of Packed, each with what its parameters' names begin with
@@ -420,7 +626,35 @@ class ParameterDict(dict):
         return "{" + ",\n ".join(f"{name!r}: {p}" for name, p in self.items()) + "}"
 
     def get(self, name, default=None, **keywords):
-        """The parameter of a name: that of the block it is shared with, or made with Parameter's keywords."""
+        """The parameter of a name: one that is here or shared, or made with Parameter's keywords.
+
+        Parameters
+        ----------
+        name : str
+            The name.
+        default : Parameter, optional
+            What is returned where there is none; it is not kept.
+        **keywords
+            Of Parameter, as shape; without them none is made.
+
+        Returns
+        -------
+        Parameter
+            Or the default, or None.
+
+        Raises
+        ------
+        ValueError
+            For a shape that a shared one cannot have.
+
+        Examples
+        --------
+        >>> parameters = gluon.ParameterDict()
+        >>> parameters.get("weight", shape=(2, 3)) is parameters["weight"]
+        True
+        >>> parameters.get("bias") is None
+        True
+        """
         if name not in self:
             if name in self._shared:
                 self[name] = self._shared[name]
@@ -433,22 +667,73 @@ class ParameterDict(dict):
         return self[name]
 
     def get_constant(self, name, value=None):
-        """The constant of a name, made of `value` if there is none."""
+        """The constant of a name, made of `value` if there is none.
+
+        Parameters
+        ----------
+        name : str
+            The name.
+        value : ndarray or array_like, optional
+            The numbers, where it is made.
+
+        Returns
+        -------
+        Constant
+        """
         if name not in self:
             self[name] = self._shared[name] if name in self._shared else Constant(value, name)
         return self[name]
 
     def select(self, pattern):
-        """Those whose names begin with what a regular expression describes; all for None."""
+        """Those whose names begin with what a regular expression describes.
+
+        Parameters
+        ----------
+        pattern : str, optional
+            The regular expression. None: all.
+
+        Returns
+        -------
+        ParameterDict
+        """
         match = re.compile(pattern or "").match
         return ParameterDict((name, p) for name, p in self.items() if match(name))
 
     def unique(self):
-        """Each parameter once, though several blocks share it."""
+        """Each parameter once, though several blocks share it.
+
+        Returns
+        -------
+        list of Parameter
+        """
         return list({id(p): p for p in self.values()}.values())
 
     def initialize(self, init=init.Uniform(), ctx=None, verbose=False, force_reinit=False, device=None):  # noqa: B008
-        """Parameter.initialize() of all; `init` is for those that have no initializer of their own."""
+        """Give all of them values: Parameter.initialize() of each.
+
+        Parameters
+        ----------
+        init : str or Initializer
+            First values of those that have no initializer of their own.
+        ctx : Device or list of Device, optional
+            Where they go; on several devices there is an array on each. None: the current one.
+        verbose : bool
+            MXNet's; it changes nothing.
+        force_reinit : bool
+            Those that have values get new ones. Else there is a warning of them, and they stay.
+        device : Device or list of Device, optional
+            MXNet 2's word for ctx; it goes before.
+
+        Raises
+        ------
+        ValueError
+            For a parameter whose shape is not known, and may not come later.
+
+        Warns
+        -----
+        UserWarning
+            For parameters that have values already.
+        """
         for p in self.unique():
             p.initialize(None, ctx, init, force_reinit, device)
 
@@ -458,12 +743,28 @@ class ParameterDict(dict):
             p.zero_grad()
 
     def setattr(self, name, value):
-        """Set an attribute of all, as grad_req or lr_mult."""
+        """Set an attribute of all.
+
+        Parameters
+        ----------
+        name : str
+            As grad_req, lr_mult or wd_mult.
+        value : object
+            Its value.
+        """
         for p in self.unique():
             setattr(p, name, value)
 
     def reset_ctx(self, ctx=None, device=None):
-        """Move them to other devices."""
+        """Move them to other devices: Parameter.reset_ctx() of each.
+
+        Parameters
+        ----------
+        ctx : Device or list of Device, optional
+            Where they go; on several devices there is an array on each. None: the current one.
+        device : Device or list of Device, optional
+            MXNet 2's word for ctx; it goes before.
+        """
         ctx = ctx if device is None else device
         for p in self.unique():
             p.reset_ctx(ctx)
@@ -471,16 +772,69 @@ class ParameterDict(dict):
     reset_device = reset_ctx
 
     def list_ctx(self):
-        """The devices that they are on."""
+        """The devices that they are on.
+
+        Returns
+        -------
+        list of Device
+
+        Raises
+        ------
+        RuntimeError
+            Where one of them has not been initialized.
+        """
         return list({device: None for p in self.unique() for device in p.list_ctx()})
 
     def save(self, filename, strip_prefix=""):
-        """Write them to a file, in NumPy's .npz format: waits for them."""
+        """Write them to a file, in NumPy's .npz format: waits for them.
+
+        Parameters
+        ----------
+        filename : str
+            Where they go.
+        strip_prefix : str
+            What is taken off the names where they begin with it.
+
+        Raises
+        ------
+        RuntimeError
+            For a parameter without values.
+        """
         npx.save(filename, {name.removeprefix(strip_prefix): p.mean() for name, p in self.items()})
 
     def load(self, filename, ctx=None, allow_missing=False, ignore_extra=False, restore_prefix="", cast_dtype=False,
              dtype_source="current", device=None):
-        """Take values from a file, MXNet's too; ValueError where it has other names, unless told to allow that."""
+        """Take values from a file, of save() or MXNet's: that initializes them.
+
+        Parameters
+        ----------
+        filename : str
+            The file.
+        ctx : Device or list of Device, optional
+            Where they go. None: where they are, or the current one.
+        allow_missing : bool
+            The file may lack some, which stay as they are.
+        ignore_extra : bool
+            The file may have others, which are skipped.
+        restore_prefix : str
+            What is put before the names of the file.
+        cast_dtype : bool
+            Types may differ.
+        dtype_source : str
+            With cast_dtype, which type it is then: "current", the parameter's, or "saved", the file's.
+        device : Device or list of Device, optional
+            MXNet 2's word for ctx; it goes before.
+
+        Raises
+        ------
+        ValueError
+            Where the file has other names or shapes, unless told to allow that, and for a file that is no such, or
+            damaged; nothing is changed then.
+        TypeError
+            Where types differ, without cast_dtype.
+        FileNotFoundError
+            Where there is no such file.
+        """
         loaded = npx.load(filename)
         if not isinstance(loaded, dict):
             raise ValueError(f"{filename}: named parameters are expected, and the file has arrays without names")

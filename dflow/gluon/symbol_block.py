@@ -19,14 +19,33 @@ MOST_TEXT = 1 << 28             # bytes of a program
 
 
 class SymbolBlock(HybridBlock):
-    """A recorded program as a block: see imports().
+    """A recorded program as a block, without the Python class that it comes from: imports() makes it of files.
+
+    It can be trained further: its parameters have the names that they had.
 
     Parameters
     ----------
-    recorded : program
-        What imports() has read.
-    order : list of str, optional
-        Names of the inputs, in the order of a call.
+    recorded : Program
+        What HybridBlock.export() wrote, read.
+    order : list of int, optional
+        Of each input of the program, which argument of a call it is. None: in their order.
+
+    Inputs
+    ------
+    *args
+        As many arrays as the program has inputs.
+
+    Outputs
+    -------
+    ndarray, or list of ndarray
+        What the recorded forward() gives.
+
+    Raises
+    ------
+    TypeError
+        When it is called, for another number of arguments, or others than arrays.
+    RuntimeError
+        When it is called before its parameters have values.
 
     Examples
     --------
@@ -51,10 +70,38 @@ class SymbolBlock(HybridBlock):
     @staticmethod
     def imports(symbol_file, input_names, param_file=None, ctx=None, device=None, allow_missing=False,
                 ignore_extra=False):
-        """The block of a file that export() wrote; `input_names`, one or a list: the order that it takes them in.
+        """The block of a file that HybridBlock.export() wrote.
 
-        param_file: its arrays; without, initialize() or load_parameters() give them. Only functions of np and npx are
-        ever called, none of them that knows files. ValueError, which names the file, for one that is damaged.
+        Only functions of np and npx are ever called, none of them that knows files. Unlike in MXNet, files are those
+        of dflow.
+
+        Parameters
+        ----------
+        symbol_file : str
+            The program: `path`-symbol.json.
+        input_names : str or list of str
+            Its inputs, in the order in which the block takes them: "data", or "data0", "data1", ...
+        param_file : str, optional
+            Its arrays: `path`-0000.params. None: initialize() or load_parameters() give them.
+        ctx : Device or list of Device, optional
+            Where the arrays go. None: the current one.
+        device : Device or list of Device, optional
+            MXNet 2's word for ctx; it goes before.
+        allow_missing : bool
+            The file may lack arrays, which have no values then.
+        ignore_extra : bool
+            The file may have others, which are skipped.
+
+        Returns
+        -------
+        SymbolBlock
+
+        Raises
+        ------
+        ValueError
+            For a file that is damaged, which it names; for other input_names, or arrays than the program's.
+        FileNotFoundError
+            Where there is no such file.
         """
         with reading(symbol_file), open(symbol_file, "rb") as stream:
             if os.fstat(stream.fileno()).st_size > MOST_TEXT:

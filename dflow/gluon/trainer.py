@@ -34,29 +34,36 @@ def _stale(p):
 class Trainer:
     """Changes parameters by their gradients: after each backward() call step(batch_size).
 
-    params: a dictionary as of collect_params(), or a list. optimizer: its name, and optimizer_params its arguments; or
-    the optimizer itself. Of a parameter on several devices the first is changed, by the sum of the gradients, and the
-    others become like it.
+    Of a parameter on several devices the first is changed, by the sum of the gradients, and the others become
+    like it.
 
-    kvstore: who sums the gradients: "local", "device", "nccl" or None, which are all the same; or a store, as
-    kvstore.create() makes it, or the name of one. It is given the first values of parameters, by broadcast(), and
-    the gradients, by pushpull(). update_on_kvstore: whether its optimizer changes them, not the trainer; None: where it
-    says it can, but for a KVStore. What it says is asked when it is first used.
+    A store is given the first values of parameters, by broadcast(), and the gradients, by pushpull(). What it
+    says of itself is asked when it is first used.
 
     Parameters
     ----------
-    params : ParameterDict, optional
-        MXNet's; it changes nothing.
+    params : dict of str to Parameter, or list of Parameter
+        What is trained: as collect_params() of a block gives it.
     optimizer : str or Optimizer
-        By its name, or itself.
+        By its name, as "sgd" or "adam", or itself.
     optimizer_params : dict, optional
-        Arguments of the optimizer, if it is a name.
-    kvstore : str or KVStore, optional
-        What adds the gradients of several devices.
+        Arguments of the optimizer, if it is a name, as {"learning_rate": 0.1}.
+    kvstore : str or KVStoreBase, optional
+        Who sums the gradients of several devices: "local", "device", "nccl" or None, which are all the same,
+        the trainer itself; or a store, or the name of one, as kvstore.create() takes it.
     compression_params : dict, optional
-        MXNet's; None.
+        MXNet's; it must be None.
     update_on_kvstore : bool, optional
-        MXNet's; whether the store changes the parameters.
+        The store's optimizer changes the parameters, not the trainer. None: where the store says that it can,
+        unless it is a KVStore.
+
+    Raises
+    ------
+    TypeError
+        For params that are no parameters, and for a kvstore that is none.
+    ValueError
+        For an unknown optimizer or store; for optimizer_params of an optimizer that is made already; for
+        compression_params. When it is first used: for update_on_kvstore with a store that runs no optimizer.
 
     Examples
     --------
@@ -100,21 +107,58 @@ class Trainer:
 
     @property
     def optimizer(self):
+        """The optimizer."""
         return self._optimizer
 
     @property
     def learning_rate(self):
-        """The present learning rate."""
+        """The present learning rate: with a scheduler, that of the number of updates so far."""
         return self._optimizer.learning_rate
 
     def set_learning_rate(self, lr):
-        """Change the learning rate."""
+        """Change the learning rate.
+
+        Parameters
+        ----------
+        lr : float
+            The new one.
+
+        Raises
+        ------
+        UserWarning
+            With a scheduler, which would say another: it is raised.
+        """
         self._optimizer.set_learning_rate(lr)
 
     def step(self, batch_size, ignore_stale_grad=False):
         """Change all parameters by their gradients, divided by batch_size.
 
-        UserWarning for a parameter that has no new gradient since the last step, unless ignore_stale_grad: it stays.
+        Parameters
+        ----------
+        batch_size : int
+            What gradients are divided by.
+        ignore_stale_grad : bool
+            A parameter without a new gradient since the last step stays as it is. Else that is an error.
+
+        Raises
+        ------
+        UserWarning
+            For a parameter without a new gradient, unless ignore_stale_grad: it is raised, as in MXNet, and no
+            parameter is changed.
+        RuntimeError
+            Where a parameter has not been initialized.
+
+        Examples
+        --------
+        >>> net = nn.Dense(1, use_bias=False)
+        >>> net.initialize("zeros")
+        >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+        >>> with autograd.record():
+        ...     loss = -net(np.ones((2, 1)))
+        >>> loss.backward()
+        >>> trainer.step(2)
+        >>> print(net.weight.data())
+        [[0.5]]
         """
         if self._on_store():
             self._step_on_store(batch_size, ignore_stale_grad)
@@ -123,7 +167,13 @@ class Trainer:
             self.update(batch_size, ignore_stale_grad)
 
     def allreduce_grads(self):
-        """Sum the gradients of parameters on several devices: each has the sum then."""
+        """Sum the gradients of parameters on several devices: each has the sum then. step() does it.
+
+        Raises
+        ------
+        RuntimeError
+            Where a store's optimizer changes the parameters.
+        """
         self._refuse_on_store("allreduce_grads")
         if self._kvstore is not None:
             self._exchange(False)
@@ -138,7 +188,23 @@ class Trainer:
                         first.copyto(g)
 
     def update(self, batch_size, ignore_stale_grad=False):
-        """The same as step(), for gradients that have been summed."""
+        """Change all parameters by their gradients, which have been summed: step() without allreduce_grads().
+
+        Parameters
+        ----------
+        batch_size : int
+            What gradients are divided by.
+        ignore_stale_grad : bool
+            A parameter without a new gradient since the last step stays as it is. Else that is an error.
+
+        Raises
+        ------
+        UserWarning
+            For a parameter without a new gradient, unless ignore_stale_grad: it is raised, as in MXNet, and no
+            parameter is changed.
+        RuntimeError
+            Where a store's optimizer changes the parameters, and where a parameter has not been initialized.
+        """
         self._refuse_on_store("update")
         refuse_to_replay("Trainer.step() counts its updates")
         self._optimizer.rescale_grad = self._scale / batch_size
@@ -228,14 +294,33 @@ class Trainer:
     # -- files ---------------------------------------------------------------------------------
 
     def save_states(self, fname):
-        """Write what the optimizer keeps to a file, in NumPy's .npz format: waits for it."""
+        """Write what the optimizer keeps to a file, in NumPy's .npz format: waits for it.
+
+        Parameters
+        ----------
+        fname : str
+            Where it goes.
+        """
         if self._on_store():
             self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
         else:
             optimizer.save_states(fname, self._optimizer, self._states)
 
     def load_states(self, fname):
-        """Take what the optimizer keeps from a file. ValueError for one of another optimizer, or other parameters."""
+        """Take what the optimizer keeps from a file of save_states().
+
+        Parameters
+        ----------
+        fname : str
+            The file.
+
+        Raises
+        ------
+        ValueError
+            For a file of another optimizer, or of other parameters.
+        FileNotFoundError
+            Where there is no such file.
+        """
         if self._on_store():
             self._kvstore.load_optimizer_states(fname)
             return

@@ -59,12 +59,62 @@ def pair(size):
 
 
 def to_tensor(data):
-    """From (height, width, channels) in [0, 255] to float32 of shape (channels, height, width) in [0, 1]."""
+    """Makes tensors of images: floats between 0 and 1, the channels first.
+
+    Parameters
+    ----------
+    data : array_like
+        An image of numbers in [0, 255], of shape (height, width, channels), or several, (n, height, width, channels).
+
+    Returns
+    -------
+    ndarray
+        Of float32, of shape (channels, height, width), or (n, channels, height, width).
+
+    Raises
+    ------
+    ValueError
+        For another number of axes.
+
+    Examples
+    --------
+    >>> x = npx.image.to_tensor(np.full((4, 6, 3), 51, np.uint8))
+    >>> print(x.shape, x[0, 0, 0])
+    (3, 4, 6) 0.2
+    """
     return np.moveaxis(as_image(data), -1, -3).astype(np.float32, order="C") / 255
 
 
 def normalize(data, mean=0.0, std=1.0):
-    """(data - mean) / std, numbers or one for each channel; of tensors: the channels are before height and width."""
+    """(data - mean) / std, of tensors: the channels are before height and width.
+
+    Parameters
+    ----------
+    data : array_like
+        Of shape (channels, height, width), or (n, channels, height, width).
+    mean : float or sequence of float
+        A number, or one for each channel.
+    std : float or sequence of float
+        The same.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape, of a floating point type.
+
+    Raises
+    ------
+    ValueError
+        For another number of axes.
+
+    Examples
+    --------
+    >>> x = np.ones((2, 1, 2), np.float32)
+    >>> print(npx.image.normalize(x, mean=[0.5, 1.0], std=0.25))
+    [[[2. 2.]]
+    <BLANKLINE>
+     [[0. 0.]]]
+    """
     data = as_image(data)
     mean, std = (numpy.asarray(x, numpy.float32).reshape(-1, 1, 1) for x in (mean, std))
     return (data - mean) / std
@@ -101,10 +151,37 @@ def _taps(length, size, interp):
 
 
 def resize(data, size, keep_ratio=False, interp=1):
-    """Images of another size (width, height), or of one number for both: with keep_ratio that of the shorter edge.
+    """Images of another size.
 
-    interp: 0 takes the nearest pixel, 1 the bilinear mean of four, 2 the mean of the area that a pixel covers, 3 the
-    cubic interpolation of sixteen, 4 Lanczos' of 64.
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, channels), or several, (n, height, width, channels).
+    size : int or (int, int)
+        (width, height), or one number for both.
+    keep_ratio : bool
+        A single number is that of the shorter edge; the other one becomes what proportions make it.
+    interp : int
+        0 takes the nearest pixel, 1 the bilinear mean of four, 2 the mean of the area that a pixel covers, 3 the cubic
+        interpolation of sixteen, 4 Lanczos' of 64.
+
+    Returns
+    -------
+    ndarray
+        Of the same dtype; of integers, the nearest that there are.
+
+    Raises
+    ------
+    ValueError
+        For another number of axes, another interp, and sizes that are not positive.
+
+    Examples
+    --------
+    >>> image = np.array([[[0], [100]]], np.uint8)          # a row of two pixels
+    >>> print(npx.image.resize(image, (4, 1))[0, :, 0])
+    [  0  25  75 100]
+    >>> npx.image.resize(np.ones((20, 30, 3)), 10, keep_ratio=True).shape
+    (10, 15, 3)
     """
     x = image = as_image(data)
     width, height = pair(size)
@@ -133,7 +210,38 @@ def resize(data, size, keep_ratio=False, interp=1):
 
 
 def crop(data, x, y, width, height):
-    """The part of images that begins at (x, y), a view; ValueError unless all of it is inside."""
+    """The part of images that begins at (x, y): a view.
+
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, channels), or several, (n, height, width, channels).
+    x : int
+        The first column.
+    y : int
+        The first row.
+    width : int
+        How many columns.
+    height : int
+        How many rows.
+
+    Returns
+    -------
+    ndarray
+        A view of an array, where MXNet copies.
+
+    Raises
+    ------
+    ValueError
+        Unless all of it is inside, and something; and for another number of axes.
+
+    Examples
+    --------
+    >>> image = np.arange(12).reshape(3, 4, 1)
+    >>> print(npx.image.crop(image, x=1, y=0, width=2, height=2)[..., 0])
+    [[1 2]
+     [5 6]]
+    """
     data = as_image(data)
     h, w = data.shape[-3:-1]
     if not (0 <= x <= x + width <= w and 0 <= y <= y + height <= h and width > 0 < height):
@@ -142,7 +250,27 @@ def crop(data, x, y, width, height):
 
 
 def scale_down(src_size, size):
-    """The largest width and height in the proportions of `size` that an image of src_size has, but no larger."""
+    """The largest width and height in the proportions of a size that an image has, but no larger.
+
+    Parameters
+    ----------
+    src_size : (int, int)
+        The image's (width, height).
+    size : (int, int)
+        What is wanted, (width, height).
+
+    Returns
+    -------
+    (int, int)
+        (width, height), each 1 at least, but for what is 0 in `size`.
+
+    Examples
+    --------
+    >>> dflow.image.scale_down((640, 480), (720, 120))
+    (640, 106)
+    >>> dflow.image.scale_down((640, 480), (100, 120))
+    (100, 120)
+    """
     (w, h), (width, height) = src_size, size
     scale = min(1, w / max(width, 1), h / max(height, 1))
     return tuple(min(n, max(int(n * scale + 1e-9), 1)) for n in (width, height))
@@ -178,7 +306,36 @@ def random_part(data, size, area, ratio, max_trial=10):
 def random_crop(data, xrange=ANYWHERE, yrange=ANYWHERE, width=0, height=0, interp=1):
     """A part of that size, anywhere; a smaller image is enlarged.
 
-    xrange, yrange: where the part may begin, as shares of the room that it leaves: (0.5, 0.5) is the middle.
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, channels), or several, (n, height, width, channels), of which the same part is taken.
+    xrange : (float, float)
+        Where the part may begin, as shares of the room that it leaves: (0, 1) is anywhere, (0.5, 0.5) the middle.
+    yrange : (float, float)
+        The same, from top to bottom.
+    width : int
+        Of the part: it must be given.
+    height : int
+        Of the part: it must be given.
+    interp : int
+        How it is enlarged: see resize().
+
+    Returns
+    -------
+    ndarray
+        Of that width and height, and the same dtype; where nothing is enlarged, a view.
+
+    Raises
+    ------
+    ValueError
+        For a width or height that is not positive, and another number of axes.
+
+    Examples
+    --------
+    >>> image = np.arange(12).reshape(3, 4, 1)
+    >>> print(npx.image.random_crop(image, (0.5, 0.5), (1, 1), width=2, height=1)[..., 0])
+    [[ 9 10]]
     """
     data, size = as_image(data), pair((width, height))
     return resize(crop(data, *part(data, size, xrange, yrange)), size, interp=interp)
@@ -187,30 +344,156 @@ def random_crop(data, xrange=ANYWHERE, yrange=ANYWHERE, width=0, height=0, inter
 def random_resized_crop(data, width=0, height=0, area=(0.08, 1.0), ratio=(3 / 4, 4 / 3), interp=1, max_trial=10):
     """A part of random area and proportions, anywhere, resized; the middle, where none of `max_trial` fits.
 
-    area: the least and the greatest, as shares of the image's. ratio: of the part's width to its height.
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, channels), or several, (n, height, width, channels), of which the same part is taken.
+    width : int
+        Of the result: it must be given.
+    height : int
+        Of the result: it must be given.
+    area : (float, float)
+        The least and the greatest, as shares of the image's.
+    ratio : (float, float)
+        The least and the greatest of the part's width to its height.
+    interp : int
+        How it is resized: see resize().
+    max_trial : int
+        How often it draws a part.
+
+    Returns
+    -------
+    ndarray
+        Of that width and height, and the same dtype.
+
+    Raises
+    ------
+    ValueError
+        For a width or height that is not positive, and another number of axes.
+
+    Examples
+    --------
+    >>> image = np.arange(4)[:, None, None] * np.ones((4, 4, 1))
+    >>> x = npx.image.random_resized_crop(image, 2, 2, area=(0.25, 0.25), ratio=(1, 1))
+    >>> print(x.shape, x[1, 0, 0] - x[0, 0, 0])         # a quarter of the image, of 2 by 2 pixels
+    (2, 2, 1) 1.0
     """
     data, size = as_image(data), pair((width, height))
     return resize(crop(data, *random_part(data, size, area, ratio, max_trial)), size, interp=interp)
 
 
 def flip_left_right(data):
-    """Left and right exchanged, a view."""
+    """Left and right exchanged: a view.
+
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, channels), or several, (n, height, width, channels).
+
+    Returns
+    -------
+    ndarray
+        A view of an array, where MXNet copies.
+
+    Raises
+    ------
+    ValueError
+        For another number of axes.
+
+    Examples
+    --------
+    >>> image = np.arange(6).reshape(2, 3, 1)
+    >>> print(npx.image.flip_left_right(image)[..., 0])
+    [[2 1 0]
+     [5 4 3]]
+    """
     return as_image(data)[..., ::-1, :]
 
 
 def flip_top_bottom(data):
-    """Top and bottom exchanged, a view."""
+    """Top and bottom exchanged: a view.
+
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, channels), or several, (n, height, width, channels).
+
+    Returns
+    -------
+    ndarray
+        A view of an array, where MXNet copies.
+
+    Raises
+    ------
+    ValueError
+        For another number of axes.
+
+    Examples
+    --------
+    >>> image = np.arange(6).reshape(2, 3, 1)
+    >>> print(npx.image.flip_top_bottom(image)[..., 0])
+    [[3 4 5]
+     [0 1 2]]
+    """
     return as_image(data)[..., ::-1, :, :]
 
 
 def random_flip_left_right(data, p=0.5):
-    """Left and right exchanged, with probability p."""
+    """Left and right exchanged, or not, by chance; all of several images, or none.
+
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, channels), or several, (n, height, width, channels).
+    p : float
+        The probability that they are.
+
+    Returns
+    -------
+    ndarray
+        A view, or the array itself.
+
+    Raises
+    ------
+    ValueError
+        For another number of axes.
+
+    Examples
+    --------
+    >>> image = np.arange(3).reshape(1, 3, 1)
+    >>> print(npx.image.random_flip_left_right(image, p=1)[0, :, 0])
+    [2 1 0]
+    """
     data = as_image(data)
     return flip_left_right(data) if _draws.uniform() < p else data
 
 
 def random_flip_top_bottom(data, p=0.5):
-    """Top and bottom exchanged, with probability p."""
+    """Top and bottom exchanged, or not, by chance; all of several images, or none.
+
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, channels), or several, (n, height, width, channels).
+    p : float
+        The probability that they are.
+
+    Returns
+    -------
+    ndarray
+        A view, or the array itself.
+
+    Raises
+    ------
+    ValueError
+        For another number of axes.
+
+    Examples
+    --------
+    >>> image = np.arange(3).reshape(3, 1, 1)
+    >>> print(npx.image.random_flip_top_bottom(image, p=1)[:, 0, 0])
+    [2 1 0]
+    """
     data = as_image(data)
     return flip_top_bottom(data) if _draws.uniform() < p else data
 
@@ -230,13 +513,43 @@ def _coloured(data):
     return data
 
 
-def _random_colour(change, doc):
+_COLOUR_DOC = """{what} by a random factor: the same for all of several images.
+
+Parameters
+----------
+data : array_like
+    An image, (height, width, channels), or several, (n, height, width, channels), of 1 channel or 3.
+min_factor : float
+    The least factor{neutral}.
+max_factor : float
+    The greatest; it is less than that, unless both are the same.
+
+Returns
+-------
+ndarray
+    Of the same shape and dtype; integers are the nearest that there are, no less and no more than the type has.
+
+Raises
+------
+ValueError
+    For another number of axes, and of channels, but 1 or 3.
+
+Examples
+--------
+>>> image = np.array({image}, np.uint8)
+>>> print(npx.image.{name}(image, {factor}, {factor}))
+{result}
+"""
+
+
+def _random_colour(change, what, neutral, image, factor, result):
     def function(data, min_factor, max_factor):
         data = _coloured(data)
         return like(change(data.astype(np.float32), _draws.uniform(min_factor, max_factor)), data)
 
-    function.__name__ = function.__qualname__ = f"random{change.__name__}"
-    function.__doc__ = f"{doc}, by a factor from [min_factor, max_factor)."
+    function.__name__ = function.__qualname__ = name = f"random{change.__name__}"
+    function.__doc__ = _COLOUR_DOC.format(what=what, neutral=neutral, image=image, name=name, factor=factor,
+                                          result=result)
     return function
 
 
@@ -266,10 +579,17 @@ def _hue(x, factor):
     return np.stack([low + spread * np.clip(np.abs(turn - 3) - 1, 0, 1) for turn in turns], axis=-1)
 
 
-random_brightness = _random_colour(_brightness, "Brighter or darker")
-random_contrast = _random_colour(_contrast, "Further from, or nearer to, the mean brightness")
-random_saturation = _random_colour(_saturation, "Further from, or nearer to, grey")
-random_hue = _random_colour(_hue, "Hues turned by so many full circles, lightness and saturation (HLS) kept")
+random_brightness = _random_colour(_brightness, "Makes images brighter or darker,", "; 1 changes nothing",
+                                   "[[[100, 200, 0]]]", "0.5", "[[[ 50 100   0]]]")
+random_contrast = _random_colour(_contrast, "Moves pixels away from the mean brightness of the image, or towards it,",
+                                 "; 1 changes nothing, 0 leaves the mean", "[[[0, 0, 0], [200, 200, 200]]]", "0.5",
+                                 "[[[ 50  50  50]\n  [150 150 150]]]")
+random_saturation = _random_colour(_saturation, "Moves colours away from grey, or towards it,",
+                                   "; 1 changes nothing, 0 leaves brightness", "[[[255, 0, 0]]]", "0",
+                                   "[[[76 76 76]]]")
+random_hue = _random_colour(_hue, "Turns hues round the circle, lightness and saturation (HLS) kept,",
+                            ": 1, as 0, turns by all of it and changes nothing", "[[[200, 100, 100]]]", "1 / 3",
+                            "[[[100 200 100]]]")
 
 
 def factors(strength):
@@ -278,7 +598,41 @@ def factors(strength):
 
 
 def random_color_jitter(data, brightness, contrast, saturation, hue):
-    """Each changed by a factor from [max(0, 1 - strength), 1 + strength), in random order; 0: not at all."""
+    """Brightness, contrast, saturation and hue changed by random factors, in random order.
+
+    Each factor is from [max(0, 1 - strength), 1 + strength): see random_brightness() and so on. A strength of 0 does
+    not change it.
+
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, channels), or several, (n, height, width, channels), which change alike.
+    brightness : float
+        The strength of random_brightness().
+    contrast : float
+        The strength of random_contrast().
+    saturation : float
+        The strength of random_saturation().
+    hue : float
+        The strength of random_hue(); as it is a circle, 0.5 has all hues.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        For another number of axes, and of channels, but 1 or 3.
+
+    Examples
+    --------
+    >>> image = np.full((1, 1, 3), 100, np.uint8)
+    >>> x = npx.image.random_color_jitter(image, brightness=0.5, contrast=0, saturation=0, hue=0)
+    >>> print(50 <= x.min(), x.max() <= 150)
+    True True
+    """
     data = as_image(data)
     changes = [(change, strength) for change, strength in ((random_brightness, brightness), (random_contrast, contrast),
                                                            (random_saturation, saturation), (random_hue, hue))
@@ -290,7 +644,32 @@ def random_color_jitter(data, brightness, contrast, saturation, hue):
 
 
 def adjust_lighting(data, alpha):
-    """Colours moved along the principal components of ImageNet's, by alpha of each one's deviation (AlexNet's)."""
+    """Colours moved along the principal components of those of ImageNet's images (AlexNet's change).
+
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, 3), or several, (n, height, width, 3), of numbers in [0, 255]. Those of one channel
+        stay.
+    alpha : sequence of float
+        How far along each of the three components, as a share of its deviation.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        For another number of axes, and of channels, but 1 or 3.
+
+    Examples
+    --------
+    >>> image = np.full((1, 1, 3), 100, np.uint8)
+    >>> print(npx.image.adjust_lighting(image, [-1, 0, 0]))
+    [[[131 132 132]]]
+    """
     data = _coloured(data)
     if data.shape[-1] == 1:
         return data
@@ -298,5 +677,31 @@ def adjust_lighting(data, alpha):
 
 
 def random_lighting(data, alpha_std=0.05):
-    """adjust_lighting() by normal numbers of that deviation."""
+    """adjust_lighting() by normal numbers: the same for all of several images.
+
+    Parameters
+    ----------
+    data : array_like
+        An image, (height, width, 3), or several, (n, height, width, 3), of numbers in [0, 255]. Those of one channel
+        stay.
+    alpha_std : float
+        The standard deviation of how far, along each of the three components.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        For another number of axes, and of channels, but 1 or 3.
+
+    Examples
+    --------
+    >>> image = np.full((1, 1, 3), 100, np.uint8)
+    >>> x = npx.image.random_lighting(image, 0.1)
+    >>> print(x.shape, x.dtype)
+    (1, 1, 3) uint8
+    """
     return adjust_lighting(data, _draws.stream().normal(0, alpha_std, 3))

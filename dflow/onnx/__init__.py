@@ -23,10 +23,52 @@ OPSET = 18
 
 
 def export_model(sym, params, in_shapes=None, in_types=None, onnx_file_path="model.onnx"):
-    """Write an ONNX model of the files that export() wrote: the program and its arrays. The model's name is returned.
+    """Write an ONNX model of the files that HybridBlock.export() wrote: the program and its arrays.
 
-    in_shapes, in_types: of each input, those of export() unless given. ValueError for a function that has no form in
-    ONNX here, which names it; ModuleNotFoundError without the package onnx.
+    It needs the package onnx. Shapes and types in the model are fixed: those of the inputs. What is for training,
+    as dropout, is left out. The model is of opset 18, and checked.
+
+    Parameters
+    ----------
+    sym : str
+        The program: `path`-symbol.json.
+    params : str
+        Its arrays: `path`-0000.params.
+    in_shapes : list of tuple of int, optional
+        Of each input. None: those of export().
+    in_types : dtype or list of dtype, optional
+        Of each input, or one for all. None: those of export().
+    onnx_file_path : str
+        Where the model goes.
+
+    Returns
+    -------
+    str
+        onnx_file_path.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without the package onnx.
+    ValueError
+        For a function that has no form in ONNX here, which it names; for in_shapes or in_types of another
+        number of inputs; for params without an array of the program; for files that are damaged.
+    FileNotFoundError
+        Where there are no such files.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> net = nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = net.export(os.path.join(folder, "net"), inputs=np.ones((1, 3)))
+    ...     try:
+    ...         made = dflow.onnx.export_model(*files, onnx_file_path=os.path.join(folder, "net.onnx"))
+    ...         print(os.path.getsize(made) > 0)
+    ...     except ModuleNotFoundError:
+    ...         print(True)             # without the package onnx
+    True
     """
     import onnx
 

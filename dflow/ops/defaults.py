@@ -160,11 +160,16 @@ def set_np(shape=True, array=True, dtype=False):
     Parameters
     ----------
     shape : bool
-        MXNet's; it must be True.
+        What is_np_shape() says; it must be True where array is.
     array : bool
-        MXNet's; it must be True.
+        MXNet's rules hold from now on. False: NumPy's, as reset_np() has it.
     dtype : bool
-        NumPy's types, not float32.
+        NumPy's types for what is made without one, not float32.
+
+    Raises
+    ------
+    ValueError
+        For array without shape.
 
     Examples
     --------
@@ -245,7 +250,31 @@ def is_np_default_dtype():
 
 
 def set_np_shape(active):
-    """What is_np_shape() says from now on; returns what it said. ValueError to end it while set_np() holds."""
+    """What is_np_shape() says from now on: shapes themselves are NumPy's always.
+
+    Parameters
+    ----------
+    active : bool
+        What it says.
+
+    Returns
+    -------
+    bool
+        What it said before.
+
+    Raises
+    ------
+    ValueError
+        For False while set_np() holds: reset_np() ends both.
+
+    Examples
+    --------
+    >>> before = dflow.util.set_np_shape(True)
+    >>> dflow.util.is_np_shape()
+    True
+    >>> dflow.util.set_np_shape(before)
+    True
+    """
     before = _state["shape"]
     if _state["array"] and not active:
         raise ValueError("NumPy's shapes cannot end where its arrays hold: npx.reset_np() ends both")
@@ -280,7 +309,30 @@ def set_np_default_dtype(is_np_default_dtype=True):
 
 @contextlib.contextmanager
 def np_shape(active=True):
-    """`with` it, is_np_shape() says so."""
+    """A context, in which is_np_shape() says so; then as before. It is for all threads.
+
+    Parameters
+    ----------
+    active : bool
+        What it says.
+
+    Returns
+    -------
+    context manager
+
+    Raises
+    ------
+    ValueError
+        For False while set_np() holds.
+
+    Examples
+    --------
+    >>> with dflow.util.np_shape():
+    ...     dflow.util.is_np_shape()
+    True
+    >>> dflow.util.is_np_shape()
+    False
+    """
     before = set_np_shape(active)
     try:
         yield
@@ -290,9 +342,26 @@ def np_shape(active=True):
 
 @contextlib.contextmanager
 def np_array(active=True):
-    """`with` it, as after set_np(), or reset_np(); then as before. Where that is so already, it does nothing.
+    """A context, which is as after set_np(), or reset_np(); then as before.
 
-    Like these it is for all threads.
+    Where that is so already, it does nothing. It is for all threads.
+
+    Parameters
+    ----------
+    active : bool
+        As after set_np(). False: as after reset_np().
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> with dflow.util.np_array():
+    ...     np.ones(2).dtype
+    dtype('float32')
+    >>> np.ones(2).dtype
+    dtype('float64')
     """
     if _state["array"] == bool(active):
         yield
@@ -307,7 +376,27 @@ def np_array(active=True):
 
 @contextlib.contextmanager
 def np_default_dtype(active=True):
-    """`with` it, set_np_default_dtype() holds."""
+    """A context, in which set_np_default_dtype() holds; then as before. It is for all threads.
+
+    Parameters
+    ----------
+    active : bool
+        NumPy's types for what is made without one. False: float32, where set_np() holds.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> npx.set_np()
+    >>> with dflow.util.np_default_dtype():
+    ...     np.ones(2).dtype
+    dtype('float64')
+    >>> np.ones(2).dtype
+    dtype('float32')
+    >>> npx.reset_np()
+    """
     before = set_np_default_dtype(active)
     try:
         yield
@@ -315,7 +404,34 @@ def np_default_dtype(active=True):
         set_np_default_dtype(before)
 
 
-def _user(scope, name):
+USE = """Decorates a function, or the functions of a class: they run `with {scope}()`.
+
+Parameters
+----------
+func : callable or type
+    A function, or a class, whose methods and properties are changed.
+
+Returns
+-------
+callable or type
+    Another function, or the class itself.
+
+Raises
+------
+TypeError
+    For what is neither.
+
+Examples
+--------
+{before}>>> @dflow.util.{name}
+... def said():
+...     return {said}
+>>> said(), {said}
+(True, False)
+{after}"""
+
+
+def _user(scope, name, said, before="", after=""):
     def use(func):
         if isinstance(func, type):
             for attribute, x in list(vars(func).items()):
@@ -338,10 +454,11 @@ def _user(scope, name):
         return wrapper
 
     use.__name__ = use.__qualname__ = name
-    use.__doc__ = f"Decorates a function, or the functions of a class: they run `with {scope.__name__}()`."
+    use.__doc__ = USE.format(scope=scope.__name__, name=name, said=said, before=before, after=after)
     return use
 
 
-use_np_shape = _user(np_shape, "use_np_shape")
-use_np_array = use_np = _user(np_array, "use_np")       # arrays bring their shapes
-use_np_default_dtype = _user(np_default_dtype, "use_np_default_dtype")
+use_np_shape = _user(np_shape, "use_np_shape", "npx.is_np_shape()")
+use_np_array = use_np = _user(np_array, "use_np", "npx.is_np_array()")       # arrays bring their shapes
+use_np_default_dtype = _user(np_default_dtype, "use_np_default_dtype", "npx.is_np_default_dtype()",
+                             ">>> npx.set_np()\n", ">>> npx.reset_np()\n")

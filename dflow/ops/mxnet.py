@@ -399,9 +399,35 @@ def _drawn_shape(shape):
 
 
 def categorical(data, shape=None, get_prob=False, dtype="int32"):
-    """Indices drawn with the probabilities that lie along the last axis, `shape` for each of these rows, behind theirs.
+    """Indices drawn with given probabilities, which lie along the last axis; numbers of classes, that is.
 
-    get_prob: a list of these and the logarithms of the probabilities that were met, through which there are gradients.
+    Parameters
+    ----------
+    data : ndarray
+        Probabilities, of shape (..., classes). Unlike in MXNet they need not sum to 1: each row is taken in
+        proportion.
+    shape : int or tuple of int, optional
+        How many are drawn for each row. None: one, and no axis for it.
+    get_prob : bool
+        Return the logarithms of the probabilities that were met, too: gradients go through them to data.
+    dtype : dtype
+        Of the indices.
+
+    Returns
+    -------
+    ndarray or list of ndarray
+        Of the shape of data without its last axis, then `shape`. With get_prob a list of these and the
+        logarithms of data's numbers at them.
+
+    Examples
+    --------
+    >>> print(npx.random.categorical(np.array([[0.0, 1.0], [1.0, 0.0]])))
+    [1 0]
+    >>> npx.random.categorical(np.array([0.5, 0.5]), shape=(2, 3)).shape
+    (2, 3)
+    >>> index, logs = npx.random.categorical(np.array([0.0, 1.0]), get_prob=True)
+    >>> print(index, logs)
+    1 0.0
     """
     data, size = as_array(data), _drawn_shape(shape)
     lead, count = data.shape[:-1], data.shape[-1]
@@ -415,9 +441,37 @@ def categorical(data, shape=None, get_prob=False, dtype="int32"):
 
 
 def multinomial(n, p, shape=None, dtype=float32, ctx=None, device=None, out=None):
-    """How often each of the outcomes, whose probabilities lie along the last axis of `p`, is met in `n` trials.
+    """How often each of some outcomes, of given probabilities, is met in `n` trials.
 
-    `shape` such draws for each number of trials and row of probabilities; the outcomes are the last axis.
+    Parameters
+    ----------
+    n : int or ndarray
+        How many trials. An array broadcasts with the rows of p.
+    p : ndarray
+        Probabilities, of shape (..., outcomes), which sum to 1 along the last axis.
+    shape : int or tuple of int, optional
+        How many such draws for each row. None: one, and no axis for it.
+    dtype : dtype
+        Of the counts: float32 unless given.
+    ctx : Device, optional
+        Where the result is; MXNet's older word.
+    device : Device, optional
+        Where the result is. None: the current one.
+    out : ndarray, optional
+        Where the result goes.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of n and the rows of p, then `shape`, then (outcomes,).
+
+    Examples
+    --------
+    >>> counts = npx.random.multinomial(10, np.array([0.25, 0.75]), shape=3)
+    >>> counts.shape, counts.dtype
+    ((3, 2), dtype('float32'))
+    >>> print(counts.sum(axis=1))
+    [10. 10. 10.]
     """
     p, size = as_array(p).astype(float), _drawn_shape(shape)
     lead = broadcast_shapes(numpy.shape(n), p.shape[:-1])

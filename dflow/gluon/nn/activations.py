@@ -16,10 +16,25 @@ class Activation(HybridBlock):
 
     Parameters
     ----------
-    activation : str, optional
-        A function by its name, as of Activation.
+    activation : str
+        "relu", "sigmoid", "log_sigmoid", "mish", "tanh", "softrelu" or "softsign".
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of any shape. Integers become float64.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape, and its floating point dtype.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another name.
 
     Examples
     --------
@@ -46,9 +61,24 @@ class LeakyReLU(HybridBlock):
     Parameters
     ----------
     alpha : float
-        See above.
+        The slope where x is negative; not below 0.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of any shape. Integers become float64.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape, and its floating point dtype.
+
+    Raises
+    ------
+    ValueError
+        For a negative alpha.
 
     Examples
     --------
@@ -74,14 +104,34 @@ class LeakyReLU(HybridBlock):
 class PReLU(HybridBlock):
     """x where it is positive, else a slope times it, which is trained: one, or one for each channel.
 
+    The parameter is called alpha, and has the shape (in_channels,).
+
     Parameters
     ----------
     alpha_initializer : str or Initializer
         First values of the slopes.
     in_channels : int
-        Channels of the input; 0: what the first input has.
+        How many slopes: 1 for all elements, or as many as there are channels, on axis 1. It must be known:
+        unlike other layers, it does not ask the first input.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of any shape; of (batch, in_channels, ...) where there are several slopes.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape, and its floating point dtype.
+
+    Raises
+    ------
+    ValueError
+        By initialize(), for in_channels=0.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -106,9 +156,19 @@ class ELU(HybridBlock):
     Parameters
     ----------
     alpha : float
-        See above.
+        The result tends to -alpha where x is very negative.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of any shape. Integers become float64.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape, and its floating point dtype.
 
     Examples
     --------
@@ -127,7 +187,22 @@ class ELU(HybridBlock):
 
 
 class SELU(HybridBlock):
-    """ELU whose scale keeps mean and variance.
+    """ELU with a scale that keeps mean 0 and variance 1: 1.0507 * (x, or 1.6733 * (exp(x) - 1) where x is negative).
+
+    Parameters
+    ----------
+    prefix, params
+        Of Block, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of any shape. Integers become float64.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape, and its floating point dtype.
 
     Examples
     --------
@@ -147,9 +222,24 @@ class GELU(HybridBlock):
     Parameters
     ----------
     approximation : str
-        "erf" or "tanh".
+        "erf", or "tanh", which needs no error function and is nearly the same.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of any shape. Integers become float64.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape, and its floating point dtype.
+
+    Raises
+    ------
+    ValueError
+        For another approximation.
 
     Examples
     --------
@@ -175,9 +265,19 @@ class Swish(HybridBlock):
     Parameters
     ----------
     beta : float
-        See above.
+        What x is multiplied by inside of the sigmoid.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of any shape. Integers become float64.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape, and its floating point dtype.
 
     Examples
     --------
@@ -196,12 +296,22 @@ class Swish(HybridBlock):
 
 
 class SiLU(Swish):
-    """x * sigmoid(x).
+    """x * sigmoid(x): Swish with a beta of 1.
 
     Parameters
     ----------
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of any shape. Integers become float64.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape, and its floating point dtype.
 
     Examples
     --------

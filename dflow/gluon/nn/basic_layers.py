@@ -25,6 +25,21 @@ class Sequential(Block):
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    *args
+        What the first block takes.
+
+    Outputs
+    -------
+    ndarray, or what the last block gives
+        Without blocks, x itself. Where a block gives several arrays, the next one is called with all of them.
+
+    Raises
+    ------
+    TypeError
+        For what is no block.
+
     Examples
     --------
     >>> net = nn.Sequential(nn.Dense(3, activation="relu"), nn.Dense(1))
@@ -38,7 +53,25 @@ class Sequential(Block):
         self.add(*blocks)
 
     def add(self, *blocks):
-        """Put blocks at the end."""
+        """Put blocks at the end.
+
+        Parameters
+        ----------
+        *blocks
+            Blocks, in the order in which they run.
+
+        Raises
+        ------
+        TypeError
+            For what is no block.
+
+        Examples
+        --------
+        >>> net = nn.Sequential()
+        >>> net.add(nn.Dense(3), nn.Dense(1))
+        >>> len(net)
+        2
+        """
         for block in blocks:
             self.register_child(block)
 
@@ -62,7 +95,7 @@ class Sequential(Block):
 
 
 class HybridSequential(Sequential, HybridBlock):
-    """A Sequential that is a HybridBlock.
+    """A Sequential that is a HybridBlock: hybridize() lets it be noted once, and replayed.
 
     Parameters
     ----------
@@ -71,10 +104,26 @@ class HybridSequential(Sequential, HybridBlock):
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    *args
+        What the first block takes.
+
+    Outputs
+    -------
+    ndarray, or what the last block gives
+        Without blocks, x itself. Where a block gives several arrays, the next one is called with all of them.
+
+    Raises
+    ------
+    TypeError
+        For what is no block.
+
     Examples
     --------
     >>> net = nn.HybridSequential(nn.Dense(3, activation="relu"), nn.Dense(1))
     >>> net.initialize()
+    >>> net.hybridize()
     >>> net(np.ones((2, 4))).shape
     (2, 1)
     """
@@ -86,9 +135,19 @@ class Concatenate(Sequential):
     Parameters
     ----------
     axis : int
-        Along which.
+        Along which outputs are joined.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        What each of the blocks takes.
+
+    Outputs
+    -------
+    ndarray
+        As long along the axis as all outputs together; they have one shape but for that.
 
     Examples
     --------
@@ -108,14 +167,24 @@ class Concatenate(Sequential):
 
 
 class HybridConcatenate(Concatenate, HybridBlock):
-    """A Concatenate that is a HybridBlock.
+    """A Concatenate that is a HybridBlock: hybridize() lets it be noted once, and replayed.
 
     Parameters
     ----------
     axis : int
-        Along which.
+        Along which outputs are joined.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        What each of the blocks takes.
+
+    Outputs
+    -------
+    ndarray
+        As long along the axis as all outputs together; they have one shape but for that.
 
     Examples
     --------
@@ -128,37 +197,59 @@ class HybridConcatenate(Concatenate, HybridBlock):
 
 
 class Dense(HybridBlock):
-    """activation(x @ weight.T + bias), of so many units; `flatten`: over all axes but the first, else the last one.
+    """activation(x @ weight.T + bias): each number of the result is a sum over all numbers that come in.
 
-    in_units: how many elements come in; 0 is found out from the first input. The weight's shape is (units, in_units).
+    The weight's shape is (units, in_units), the bias's (units,).
 
     Parameters
     ----------
     units : int
-        Numbers of the result.
+        How many numbers the result has, of each sample.
     activation : str, optional
         A function by its name, as of Activation.
     use_bias : bool
         Add a bias.
     flatten : bool
-        All axes of the input but the first are one.
+        All axes of the input but the first are one. False: the last axis is what is summed over, and all others
+        stay.
     dtype : dtype
-        Of the parameters.
+        Of the parameters: one of floating point.
     weight_initializer : str or Initializer, optional
-        First values of the weight.
+        First values of the weight. None: those that initialize() is told.
     bias_initializer : str or Initializer
         First values of the bias.
     in_units : int
-        Numbers of the input; 0: what the first input has.
+        How many numbers come in, of each sample; 0: as many as the first input has.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, ...), of in_units elements a sample; or with flatten=False (..., in_units).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, units), or (..., units); of x's and the weight's common dtype.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for an input of another size than in_units, and for an unknown activation.
+    RuntimeError
+        When it is called before initialize().
+
     Examples
     --------
-    >>> net = nn.Dense(3)
+    >>> net = nn.Dense(3, activation="relu")
     >>> net.initialize()
-    >>> net(np.ones((2, 4))).shape
-    (2, 3)
+    >>> net(np.ones((2, 4, 5))).shape, net.weight.shape
+    ((2, 3), (3, 20))
+    >>> net = nn.Dense(3, flatten=False)
+    >>> net.initialize()
+    >>> net(np.ones((2, 4, 5))).shape
+    (2, 4, 3)
     """
 
     def __init__(self, units, activation=None, use_bias=True, flatten=True, dtype="float32", weight_initializer=None,
@@ -173,6 +264,18 @@ class Dense(HybridBlock):
         self.act = None if activation is None else Activation(activation)
 
     def infer_shape(self, x):
+        """Set the shapes of the parameters that depend on the input.
+
+        Parameters
+        ----------
+        x : ndarray
+            The first input.
+
+        Raises
+        ------
+        ValueError
+            Where they are known already, and others.
+        """
         self.weight.shape = (self._units, math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
 
     def forward(self, x):
@@ -185,28 +288,45 @@ class Dense(HybridBlock):
 
 
 class Embedding(HybridBlock):
-    """Of each index the row of a weight of shape (input_dim, output_dim).
+    """Of each index the row of a weight of shape (input_dim, output_dim), which is trained.
+
+    An index out of bounds is the nearest one inside.
 
     Parameters
     ----------
     input_dim : int
-        How many rows.
+        How many rows: indices are below it.
     output_dim : int
-        Numbers in a row.
+        How many numbers a row has.
     dtype : dtype
         Of the parameters.
     weight_initializer : str or Initializer, optional
-        First values of the weight.
+        First values of the weight. None: those that initialize() is told.
     sparse_grad : bool
-        MXNet's; it changes nothing.
+        MXNet's; it changes nothing: the gradient has all rows.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Indices, of any shape. Other dtypes than integers are converted to such.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (*x.shape, output_dim), and the weight's dtype.
+
+    Raises
+    ------
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
     >>> net = nn.Embedding(10, 4)
     >>> net.initialize()
-    >>> net(np.ones((2, 3))).shape
+    >>> net(np.array([[1, 2, 3], [4, 5, 6]])).shape
     (2, 3, 4)
     """
 
@@ -226,21 +346,40 @@ class Embedding(HybridBlock):
 class Dropout(HybridBlock):
     """In training, elements set to zero with probability `rate`, the others divided by 1 - rate.
 
+    Training is what autograd.record() and autograd.train_mode() say; outside it x stays as it is.
+
     Parameters
     ----------
     rate : float
-        The probability.
+        The probability: at least 0, below 1.
     axes : tuple of int
-        Along which one draw counts for all.
+        Along which one draw counts for all: the others' elements are dropped together.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of any shape. Integers become float64.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape, and its floating point dtype.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a rate of 1 or more.
 
     Examples
     --------
     >>> net = nn.Dropout(0.5)
-    >>> net.initialize()
-    >>> print(net(np.array([1.0, 2.0])))
-    [1. 2.]
+    >>> print(net(np.ones(4)))
+    [1. 1. 1. 1.]
+    >>> with autograd.train_mode():
+    ...     set(net(np.ones(100)).tolist()) == {0.0, 2.0}
+    True
     """
 
     def __init__(self, rate, axes=(), **kwargs):
@@ -256,7 +395,22 @@ class Dropout(HybridBlock):
 
 
 class Flatten(HybridBlock):
-    """x as rows: (samples, all the rest).
+    """x as rows: all axes but the first are one.
+
+    Parameters
+    ----------
+    prefix, params
+        Of Block, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, ...).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, elements of a sample), and x's dtype.
 
     Examples
     --------
@@ -279,15 +433,30 @@ class Lambda(Block):
     Parameters
     ----------
     function : callable or str
-        Of arrays, or its name in np or npx.
+        A function of arrays, or the name of one in np or, if there is none, in npx.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    *args
+        What the function takes.
+
+    Outputs
+    -------
+    ndarray, or what the function gives
+
+    Raises
+    ------
+    ValueError
+        For a name that neither np nor npx has, and for what cannot be called.
+
     Examples
     --------
-    >>> net = nn.Lambda("tanh")
-    >>> net.initialize()
+    >>> net = nn.Lambda(lambda x: x * 2)
     >>> print(net(np.array([0.0, 1.0])))
+    [0. 2.]
+    >>> print(nn.Lambda("tanh")(np.array([0.0, 1.0])))
     [0.         0.76159416]
     """
 
@@ -309,14 +478,28 @@ class Lambda(Block):
 
 
 class HybridLambda(Lambda, HybridBlock):
-    """A Lambda that is a HybridBlock.
+    """A Lambda that is a HybridBlock: hybridize() lets it be noted once, and replayed.
 
     Parameters
     ----------
     function : callable or str
-        Of arrays, or its name in np or npx.
+        A function of arrays, or the name of one in np or, if there is none, in npx.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    *args
+        What the function takes.
+
+    Outputs
+    -------
+    ndarray, or what the function gives
+
+    Raises
+    ------
+    ValueError
+        For a name that neither np nor npx has, and for what cannot be called.
 
     Examples
     --------
@@ -328,7 +511,22 @@ class HybridLambda(Lambda, HybridBlock):
 
 
 class Identity(HybridBlock):
-    """What comes in.
+    """What comes in, as it is.
+
+    Parameters
+    ----------
+    prefix, params
+        Of Block, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Anything.
+
+    Outputs
+    -------
+    ndarray
+        x itself.
 
     Examples
     --------

@@ -1,9 +1,24 @@
-"""Convolutions and pooling, along one to three axes of space."""
+"""Convolutions along one to three axes of space, and what shuffles or pads these; pooling, as MXNet has it here."""
 
 from dflow import npx
 from dflow import numpy as np
 from dflow.gluon.block import HybridBlock
 from dflow.gluon.nn.activations import Activation
+from dflow.gluon.nn.pool_layers import (
+    AvgPool1D,
+    AvgPool2D,
+    AvgPool3D,
+    GlobalAvgPool1D,
+    GlobalAvgPool2D,
+    GlobalAvgPool3D,
+    GlobalMaxPool1D,
+    GlobalMaxPool2D,
+    GlobalMaxPool3D,
+    MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
+    numbers,
+)
 
 __all__ = ["AvgPool1D", "AvgPool2D", "AvgPool3D", "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D",
            "Conv3DTranspose", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D",
@@ -13,11 +28,6 @@ __all__ = ["AvgPool1D", "AvgPool2D", "AvgPool3D", "Conv1D", "Conv1DTranspose", "
 
 def __dir__():
     return sorted(__all__)
-
-
-def _numbers(value, n):
-    """One number for each of n axes; one alone is for all."""
-    return (value,) * n if isinstance(value, int) else tuple(value)
 
 
 class _Conv(HybridBlock):
@@ -36,8 +46,8 @@ class _Conv(HybridBlock):
         self._channels = channels
         self._in_channels = in_channels
         self._arguments = {
-            "kernel": _numbers(kernel_size, self.ndim), "stride": _numbers(strides, self.ndim),
-            "dilate": _numbers(dilation, self.ndim), "pad": _numbers(padding, self.ndim), "num_filter": channels,
+            "kernel": numbers(kernel_size, self.ndim), "stride": numbers(strides, self.ndim),
+            "dilate": numbers(dilation, self.ndim), "pad": numbers(padding, self.ndim), "num_filter": channels,
             "num_group": groups, "no_bias": not use_bias, "layout": layout or self.layout}
         self.weight = self.params.get("weight", shape=self._weight_shape(in_channels), init=weight_initializer,
                                       allow_deferred_init=True)
@@ -55,6 +65,18 @@ class _Conv(HybridBlock):
         return (first, *kernel, second) if self._arguments["layout"][-1] == "C" else (first, second, *kernel)
 
     def infer_shape(self, x):
+        """Set the shapes of the parameters that depend on the input.
+
+        Parameters
+        ----------
+        x : ndarray
+            The first input.
+
+        Raises
+        ------
+        ValueError
+            Where they are known already, and others.
+        """
         self._in_channels = x.shape[self._arguments["layout"].index("C")]
         self.weight.shape = self._weight_shape(self._in_channels)
 
@@ -78,14 +100,17 @@ class _Conv(HybridBlock):
 
 
 class Conv1D(_Conv):
-    """A convolution of sequences.
+    """A convolution of sequences: each filter's sum of products with each window, plus a bias; then an activation.
+
+    The weight's shape is (channels, in_channels / groups, *kernel_size), or with channels last (channels,
+    *kernel_size, in_channels / groups); the bias's (channels,).
 
     Parameters
     ----------
     channels : int
-        Channels of the result.
+        Channels of the result: how many filters there are.
     kernel_size : int or tuple of int
-        The lengths of a window.
+        The length of a window.
     strides : int or tuple of int
         Steps between windows.
     padding : int or tuple of int
@@ -93,21 +118,41 @@ class Conv1D(_Conv):
     dilation : int or tuple of int
         Steps between elements of a window.
     groups : int
-        How many groups of channels are apart.
+        How many groups of channels are apart: each group of filters sees its own; it divides both numbers of
+        channels.
     layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+        "NCW", the default, or "NWC", with channels last.
     in_channels : int
-        Channels of the input; 0: what the first input has.
+        Channels of the input; 0: as many as the first input has.
     activation : str, optional
         A function by its name, as of Activation.
     use_bias : bool
         Add a bias.
     weight_initializer : str or Initializer, optional
-        First values of the weight.
+        First values of the weight. None: those that initialize() is told.
     bias_initializer : str or Initializer
         First values of the bias.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, in_channels, w), or as the layout says.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, channels, w2), or as the layout says, with w2 = (w + 2 * padding - dilation *
+        (kernel_size - 1) - 1) // strides + 1.
+
+    Raises
+    ------
+    ValueError
+        When it is called: for another layout, an input of another number of axes or channels, groups that do
+        not divide the channels, and a window that is longer than the padded input.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -121,36 +166,59 @@ class Conv1D(_Conv):
 
 
 class Conv2D(_Conv):
-    """A convolution of images.
+    """A convolution of images: each filter's sum of products with each window, plus a bias; then an activation.
+
+    The weight's shape is (channels, in_channels / groups, *kernel_size), or with channels last (channels,
+    *kernel_size, in_channels / groups); the bias's (channels,).
 
     Parameters
     ----------
     channels : int
-        Channels of the result.
+        Channels of the result: how many filters there are.
     kernel_size : int or tuple of int
-        The lengths of a window.
+        The length of a window. One number, or two: one for each axis of space.
     strides : int or tuple of int
-        Steps between windows.
+        Steps between windows. One number, or two: one for each axis of space.
     padding : int or tuple of int
-        Zeros at both ends of each axis.
+        Zeros at both ends of each axis. One number, or two: one for each axis of space.
     dilation : int or tuple of int
-        Steps between elements of a window.
+        Steps between elements of a window. One number, or two: one for each axis of space.
     groups : int
-        How many groups of channels are apart.
+        How many groups of channels are apart: each group of filters sees its own; it divides both numbers of
+        channels.
     layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+        "NCHW", the default, or "NHWC", with channels last.
     in_channels : int
-        Channels of the input; 0: what the first input has.
+        Channels of the input; 0: as many as the first input has.
     activation : str, optional
         A function by its name, as of Activation.
     use_bias : bool
         Add a bias.
     weight_initializer : str or Initializer, optional
-        First values of the weight.
+        First values of the weight. None: those that initialize() is told.
     bias_initializer : str or Initializer
         First values of the bias.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, in_channels, h, w), or as the layout says.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, channels, h2, w2), or as the layout says, with w2 = (w + 2 * padding - dilation *
+        (kernel_size - 1) - 1) // strides + 1, and the other axes likewise.
+
+    Raises
+    ------
+    ValueError
+        When it is called: for another layout, an input of another number of axes or channels, groups that do
+        not divide the channels, and a window that is longer than the padded input.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -162,36 +230,59 @@ class Conv2D(_Conv):
 
 
 class Conv3D(_Conv):
-    """A convolution of volumes.
+    """A convolution of volumes: each filter's sum of products with each window, plus a bias; then an activation.
+
+    The weight's shape is (channels, in_channels / groups, *kernel_size), or with channels last (channels,
+    *kernel_size, in_channels / groups); the bias's (channels,).
 
     Parameters
     ----------
     channels : int
-        Channels of the result.
+        Channels of the result: how many filters there are.
     kernel_size : int or tuple of int
-        The lengths of a window.
+        The length of a window. One number, or three: one for each axis of space.
     strides : int or tuple of int
-        Steps between windows.
+        Steps between windows. One number, or three: one for each axis of space.
     padding : int or tuple of int
-        Zeros at both ends of each axis.
+        Zeros at both ends of each axis. One number, or three: one for each axis of space.
     dilation : int or tuple of int
-        Steps between elements of a window.
+        Steps between elements of a window. One number, or three: one for each axis of space.
     groups : int
-        How many groups of channels are apart.
+        How many groups of channels are apart: each group of filters sees its own; it divides both numbers of
+        channels.
     layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+        "NCDHW", the default, or "NDHWC", with channels last.
     in_channels : int
-        Channels of the input; 0: what the first input has.
+        Channels of the input; 0: as many as the first input has.
     activation : str, optional
         A function by its name, as of Activation.
     use_bias : bool
         Add a bias.
     weight_initializer : str or Initializer, optional
-        First values of the weight.
+        First values of the weight. None: those that initialize() is told.
     bias_initializer : str or Initializer
         First values of the bias.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, in_channels, d, h, w), or as the layout says.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, channels, d2, h2, w2), or as the layout says, with w2 = (w + 2 * padding - dilation *
+        (kernel_size - 1) - 1) // strides + 1, and the other axes likewise.
+
+    Raises
+    ------
+    ValueError
+        When it is called: for another layout, an input of another number of axes or channels, groups that do
+        not divide the channels, and a window that is longer than the padded input.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -215,7 +306,7 @@ class _ConvTranspose(_Conv):
                  **kwargs):
         super().__init__(channels, kernel_size, strides, padding, dilation, groups, layout, in_channels, activation,
                          use_bias, weight_initializer, bias_initializer, **kwargs)
-        self._arguments["adj"] = _numbers(output_padding, self.ndim)
+        self._arguments["adj"] = numbers(output_padding, self.ndim)
 
     def _filters(self, in_channels):
         return in_channels, self._channels // self._arguments["num_group"]
@@ -225,38 +316,61 @@ class _ConvTranspose(_Conv):
 
 
 class Conv1DTranspose(_ConvTranspose):
-    """A transposed convolution of sequences.
+    """A transposed convolution of sequences: each element adds its multiple of a filter to the result; plus a bias.
+
+    The weight's shape is (in_channels, channels / groups, *kernel_size), or with channels last (in_channels,
+    *kernel_size, channels / groups); the bias's (channels,).
 
     Parameters
     ----------
     channels : int
-        Channels of the result.
+        Channels of the result: how many filters there are.
     kernel_size : int or tuple of int
-        The lengths of a window.
+        The length of a window.
     strides : int or tuple of int
         Steps between windows.
     padding : int or tuple of int
-        Zeros at both ends of each axis.
+        Elements that are cut off at both ends of each axis.
     output_padding : int or tuple of int
-        Elements more at the end of each axis.
+        Elements more at the end of each axis: below strides or dilation.
     dilation : int or tuple of int
         Steps between elements of a window.
     groups : int
-        How many groups of channels are apart.
+        How many groups of channels are apart: each group of filters sees its own; it divides both numbers of
+        channels.
     layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+        "NCW", the default, or "NWC", with channels last.
     in_channels : int
-        Channels of the input; 0: what the first input has.
+        Channels of the input; 0: as many as the first input has.
     activation : str, optional
         A function by its name, as of Activation.
     use_bias : bool
         Add a bias.
     weight_initializer : str or Initializer, optional
-        First values of the weight.
+        First values of the weight. None: those that initialize() is told.
     bias_initializer : str or Initializer
         First values of the bias.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, in_channels, w), or as the layout says.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, channels, w2), or as the layout says, with w2 = (w - 1) * strides - 2 * padding +
+        dilation * (kernel_size - 1) + 1 + output_padding.
+
+    Raises
+    ------
+    ValueError
+        When it is called: for another layout, an input of another number of axes or channels, groups that do
+        not divide the channels, output_padding that is too large, and where nothing is left.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -270,38 +384,62 @@ class Conv1DTranspose(_ConvTranspose):
 
 
 class Conv2DTranspose(_ConvTranspose):
-    """A transposed convolution of images.
+    """A transposed convolution of images: each element adds its multiple of a filter to the result; plus a bias.
+
+    The weight's shape is (in_channels, channels / groups, *kernel_size), or with channels last (in_channels,
+    *kernel_size, channels / groups); the bias's (channels,).
 
     Parameters
     ----------
     channels : int
-        Channels of the result.
+        Channels of the result: how many filters there are.
     kernel_size : int or tuple of int
-        The lengths of a window.
+        The length of a window. One number, or two: one for each axis of space.
     strides : int or tuple of int
-        Steps between windows.
+        Steps between windows. One number, or two: one for each axis of space.
     padding : int or tuple of int
-        Zeros at both ends of each axis.
+        Elements that are cut off at both ends of each axis. One number, or two: one for each axis of space.
     output_padding : int or tuple of int
-        Elements more at the end of each axis.
+        Elements more at the end of each axis: below strides or dilation. One number, or two: one for each axis
+        of space.
     dilation : int or tuple of int
-        Steps between elements of a window.
+        Steps between elements of a window. One number, or two: one for each axis of space.
     groups : int
-        How many groups of channels are apart.
+        How many groups of channels are apart: each group of filters sees its own; it divides both numbers of
+        channels.
     layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+        "NCHW", the default, or "NHWC", with channels last.
     in_channels : int
-        Channels of the input; 0: what the first input has.
+        Channels of the input; 0: as many as the first input has.
     activation : str, optional
         A function by its name, as of Activation.
     use_bias : bool
         Add a bias.
     weight_initializer : str or Initializer, optional
-        First values of the weight.
+        First values of the weight. None: those that initialize() is told.
     bias_initializer : str or Initializer
         First values of the bias.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, in_channels, h, w), or as the layout says.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, channels, h2, w2), or as the layout says, with w2 = (w - 1) * strides - 2 * padding +
+        dilation * (kernel_size - 1) + 1 + output_padding, and the other axes likewise.
+
+    Raises
+    ------
+    ValueError
+        When it is called: for another layout, an input of another number of axes or channels, groups that do
+        not divide the channels, output_padding that is too large, and where nothing is left.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -313,38 +451,62 @@ class Conv2DTranspose(_ConvTranspose):
 
 
 class Conv3DTranspose(_ConvTranspose):
-    """A transposed convolution of volumes.
+    """A transposed convolution of volumes: each element adds its multiple of a filter to the result; plus a bias.
+
+    The weight's shape is (in_channels, channels / groups, *kernel_size), or with channels last (in_channels,
+    *kernel_size, channels / groups); the bias's (channels,).
 
     Parameters
     ----------
     channels : int
-        Channels of the result.
+        Channels of the result: how many filters there are.
     kernel_size : int or tuple of int
-        The lengths of a window.
+        The length of a window. One number, or three: one for each axis of space.
     strides : int or tuple of int
-        Steps between windows.
+        Steps between windows. One number, or three: one for each axis of space.
     padding : int or tuple of int
-        Zeros at both ends of each axis.
+        Elements that are cut off at both ends of each axis. One number, or three: one for each axis of space.
     output_padding : int or tuple of int
-        Elements more at the end of each axis.
+        Elements more at the end of each axis: below strides or dilation. One number, or three: one for each
+        axis of space.
     dilation : int or tuple of int
-        Steps between elements of a window.
+        Steps between elements of a window. One number, or three: one for each axis of space.
     groups : int
-        How many groups of channels are apart.
+        How many groups of channels are apart: each group of filters sees its own; it divides both numbers of
+        channels.
     layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+        "NCDHW", the default, or "NDHWC", with channels last.
     in_channels : int
-        Channels of the input; 0: what the first input has.
+        Channels of the input; 0: as many as the first input has.
     activation : str, optional
         A function by its name, as of Activation.
     use_bias : bool
         Add a bias.
     weight_initializer : str or Initializer, optional
-        First values of the weight.
+        First values of the weight. None: those that initialize() is told.
     bias_initializer : str or Initializer
         First values of the bias.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, in_channels, d, h, w), or as the layout says.
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, channels, d2, h2, w2), or as the layout says, with w2 = (w - 1) * strides - 2 * padding
+        + dilation * (kernel_size - 1) + 1 + output_padding, and the other axes likewise.
+
+    Raises
+    ------
+    ValueError
+        When it is called: for another layout, an input of another number of axes or channels, groups that do
+        not divide the channels, output_padding that is too large, and where nothing is left.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -355,359 +517,6 @@ class Conv3DTranspose(_ConvTranspose):
     """
 
     ndim, layout = 3, "NCDHW"
-
-
-class _Pooling(HybridBlock):
-    """The largest or the mean of the elements in each window; strides: None is the pool_size.
-
-    ceil_mode: a last window may reach beyond the padding. count_include_pad: padding counts for the mean.
-    """
-
-    ndim = 2
-    layout = "NCHW"
-    pool_type = "max"
-
-    def __init__(self, pool_size=2, strides=None, padding=0, layout=None, ceil_mode=False, count_include_pad=True,
-                 **kwargs):
-        super().__init__(**kwargs)
-        kernel = _numbers(pool_size, self.ndim)
-        self._arguments = {
-            "kernel": kernel, "stride": kernel if strides is None else _numbers(strides, self.ndim),
-            "pad": _numbers(padding, self.ndim), "pooling_convention": "full" if ceil_mode else "valid",
-            "count_include_pad": count_include_pad, "layout": layout or self.layout}
-
-    def forward(self, x):
-        return npx.pooling(x, pool_type=self.pool_type, **self._arguments)
-
-    def __repr__(self):
-        found = self._arguments
-        return (f"{type(self).__name__}(size={found['kernel']}, stride={found['stride']}, padding={found['pad']}, "
-                f"ceil_mode={found['pooling_convention'] == 'full'}, pool_type={self.pool_type})")
-
-
-class MaxPool1D(_Pooling):
-    """The largest of each window of sequences.
-
-    Parameters
-    ----------
-    pool_size : int or tuple of int
-        The lengths of a window.
-    strides : int or tuple of int
-        Steps between windows.
-    padding : int or tuple of int
-        Zeros at both ends of each axis.
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    ceil_mode : bool
-        A last window may reach beyond the padding.
-    count_include_pad : bool
-        Padding counts for the mean.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.MaxPool1D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8))).shape
-    (1, 3, 4)
-    """
-
-    ndim, layout = 1, "NCW"
-
-
-class MaxPool2D(_Pooling):
-    """The largest of each window of images.
-
-    Parameters
-    ----------
-    pool_size : int or tuple of int
-        The lengths of a window.
-    strides : int or tuple of int
-        Steps between windows.
-    padding : int or tuple of int
-        Zeros at both ends of each axis.
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    ceil_mode : bool
-        A last window may reach beyond the padding.
-    count_include_pad : bool
-        Padding counts for the mean.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.MaxPool2D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8, 8))).shape
-    (1, 3, 4, 4)
-    """
-
-
-class MaxPool3D(_Pooling):
-    """The largest of each window of volumes.
-
-    Parameters
-    ----------
-    pool_size : int or tuple of int
-        The lengths of a window.
-    strides : int or tuple of int
-        Steps between windows.
-    padding : int or tuple of int
-        Zeros at both ends of each axis.
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    ceil_mode : bool
-        A last window may reach beyond the padding.
-    count_include_pad : bool
-        Padding counts for the mean.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.MaxPool3D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8, 8, 8))).shape
-    (1, 3, 4, 4, 4)
-    """
-
-    ndim, layout = 3, "NCDHW"
-
-
-class AvgPool1D(MaxPool1D):
-    """The mean of each window of sequences.
-
-    Parameters
-    ----------
-    pool_size : int or tuple of int
-        The lengths of a window.
-    strides : int or tuple of int
-        Steps between windows.
-    padding : int or tuple of int
-        Zeros at both ends of each axis.
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    ceil_mode : bool
-        A last window may reach beyond the padding.
-    count_include_pad : bool
-        Padding counts for the mean.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.AvgPool1D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8))).shape
-    (1, 3, 4)
-    """
-
-    pool_type = "avg"
-
-
-class AvgPool2D(MaxPool2D):
-    """The mean of each window of images.
-
-    Parameters
-    ----------
-    pool_size : int or tuple of int
-        The lengths of a window.
-    strides : int or tuple of int
-        Steps between windows.
-    padding : int or tuple of int
-        Zeros at both ends of each axis.
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    ceil_mode : bool
-        A last window may reach beyond the padding.
-    count_include_pad : bool
-        Padding counts for the mean.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.AvgPool2D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8, 8))).shape
-    (1, 3, 4, 4)
-    """
-
-    pool_type = "avg"
-
-
-class AvgPool3D(MaxPool3D):
-    """The mean of each window of volumes.
-
-    Parameters
-    ----------
-    pool_size : int or tuple of int
-        The lengths of a window.
-    strides : int or tuple of int
-        Steps between windows.
-    padding : int or tuple of int
-        Zeros at both ends of each axis.
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    ceil_mode : bool
-        A last window may reach beyond the padding.
-    count_include_pad : bool
-        Padding counts for the mean.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.AvgPool3D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8, 8, 8))).shape
-    (1, 3, 4, 4, 4)
-    """
-
-    pool_type = "avg"
-
-
-class _GlobalPooling(HybridBlock):
-    """The largest or the mean of all elements of each channel, as axes of length 1."""
-
-    layout = "NCHW"
-    pool_type = "max"
-
-    def __init__(self, layout=None, **kwargs):
-        super().__init__(**kwargs)
-        self._layout = layout or self.layout
-
-    def forward(self, x):
-        return npx.pooling(x, pool_type=self.pool_type, global_pool=True, layout=self._layout)
-
-    def __repr__(self):
-        return f"{type(self).__name__}(pool_type={self.pool_type}, layout={self._layout})"
-
-
-class GlobalMaxPool1D(_GlobalPooling):
-    """The largest of each channel of sequences.
-
-    Parameters
-    ----------
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.GlobalMaxPool1D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8))).shape
-    (1, 3, 1)
-    """
-
-    layout = "NCW"
-
-
-class GlobalMaxPool2D(_GlobalPooling):
-    """The largest of each channel of images.
-
-    Parameters
-    ----------
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.GlobalMaxPool2D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8, 8))).shape
-    (1, 3, 1, 1)
-    """
-
-
-class GlobalMaxPool3D(_GlobalPooling):
-    """The largest of each channel of volumes.
-
-    Parameters
-    ----------
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.GlobalMaxPool3D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8, 8, 8))).shape
-    (1, 3, 1, 1, 1)
-    """
-
-    layout = "NCDHW"
-
-
-class GlobalAvgPool1D(GlobalMaxPool1D):
-    """The mean of each channel of sequences.
-
-    Parameters
-    ----------
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.GlobalAvgPool1D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8))).shape
-    (1, 3, 1)
-    """
-
-    pool_type = "avg"
-
-
-class GlobalAvgPool2D(GlobalMaxPool2D):
-    """The mean of each channel of images.
-
-    Parameters
-    ----------
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.GlobalAvgPool2D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8, 8))).shape
-    (1, 3, 1, 1)
-    """
-
-    pool_type = "avg"
-
-
-class GlobalAvgPool3D(GlobalMaxPool3D):
-    """The mean of each channel of volumes.
-
-    Parameters
-    ----------
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    **kwargs
-        Of Block: `prefix` and `params`, as MXNet has them.
-
-    Examples
-    --------
-    >>> net = nn.GlobalAvgPool3D()
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8, 8, 8))).shape
-    (1, 3, 1, 1, 1)
-    """
-
-    pool_type = "avg"
 
 
 class _PixelShuffle(HybridBlock):
@@ -731,35 +540,64 @@ class _PixelShuffle(HybridBlock):
 
 
 class PixelShuffle1D(_PixelShuffle):
-    """(n, factor * channels, w) as (n, channels, factor * w).
+    """Channels become space: of each group of factor channels one, of sequences that are larger by the factor.
 
     Parameters
     ----------
     factor : int or tuple of int
-        How many times as long each spatial axis becomes.
+        How many times as long an axis becomes.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, factor * channels, w).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, channels, factor * w), and x's dtype.
+
+    Raises
+    ------
+    ValueError
+        For a tuple of another length than 1; and when it is called, for channels that do not make up groups.
+
     Examples
     --------
-    >>> net = nn.PixelShuffle1D(2)
-    >>> net.initialize()
-    >>> net(np.ones((1, 6, 8))).shape
-    (1, 3, 16)
+    >>> x = np.array([[[1.0, 2.0], [3.0, 4.0]]])
+    >>> print(nn.PixelShuffle1D(2)(x))
+    [[[1. 3. 2. 4.]]]
     """
 
     ndim = 1
 
 
 class PixelShuffle2D(_PixelShuffle):
-    """(n, factors * channels, h, w) as (n, channels, factor * h, factor * w).
+    """Channels become space: of each group of factor ** 2 channels one, of images that are larger by the factor.
 
     Parameters
     ----------
     factor : int or tuple of int
-        How many times as long each spatial axis becomes.
+        How many times as long an axis becomes. One number, or two: one for each axis of space.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, factor ** 2 * channels, h, w).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, channels, factor * h, factor * w), and x's dtype.
+
+    Raises
+    ------
+    ValueError
+        For a tuple of another length than 2; and when it is called, for channels that do not make up groups.
 
     Examples
     --------
@@ -773,14 +611,29 @@ class PixelShuffle2D(_PixelShuffle):
 
 
 class PixelShuffle3D(_PixelShuffle):
-    """(n, factors * channels, d, h, w) as (n, channels, factor * d, factor * h, factor * w).
+    """Channels become space: of each group of factor ** 3 channels one, of volumes that are larger by the factor.
 
     Parameters
     ----------
     factor : int or tuple of int
-        How many times as long each spatial axis becomes.
+        How many times as long an axis becomes. One number, or three: one for each axis of space.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, factor ** 3 * channels, d, h, w).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, channels, factor * d, factor * h, factor * w), and x's dtype.
+
+    Raises
+    ------
+    ValueError
+        For a tuple of another length than 3; and when it is called, for channels that do not make up groups.
 
     Examples
     --------
@@ -794,21 +647,35 @@ class PixelShuffle3D(_PixelShuffle):
 
 
 class ReflectionPad2D(HybridBlock):
-    """Images with their mirror images around them: a number, or eight, the last four of which count.
+    """Images with their mirror images around them; the elements at the edge occur once.
 
     Parameters
     ----------
     padding : int or tuple of int
-        Zeros at both ends of each axis.
+        How many elements at each edge: a number, or eight, as MXNet has them, the last four of which count:
+        top, bottom, left and right.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    x : ndarray
+        Of shape (batch, channels, h, w).
+
+    Outputs
+    -------
+    ndarray
+        Of shape (batch, channels, h + top + bottom, w + left + right), and x's dtype.
+
+    Raises
+    ------
+    ValueError
+        For x of other than four axes.
+
     Examples
     --------
-    >>> net = nn.ReflectionPad2D(1)
-    >>> net.initialize()
-    >>> net(np.ones((1, 3, 8, 8))).shape
-    (1, 3, 10, 10)
+    >>> print(nn.ReflectionPad2D((0, 0, 0, 0, 0, 0, 1, 2))(np.arange(4.0).reshape(1, 1, 1, 4)))
+    [[[[1. 0. 1. 2. 3. 2. 1.]]]]
     """
 
     def __init__(self, padding=0, **kwargs):

@@ -27,6 +27,18 @@ class _Normalization(HybridBlock):
                                allow_deferred_init=True, differentiable=trained)
 
     def infer_shape(self, x):
+        """Set the shapes of the parameters that depend on the input.
+
+        Parameters
+        ----------
+        x : ndarray
+            The first input.
+
+        Raises
+        ------
+        ValueError
+            Where they are known already, and others.
+        """
         for p in self.params.values():
             p.shape = (x.shape[self._axis],)
 
@@ -35,24 +47,26 @@ class _Normalization(HybridBlock):
 
 
 class BatchNorm(_Normalization):
-    """Mean and variance of each channel: in training those of the batch, which running ones follow; else these.
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance of each channel.
 
-    use_global_stats: the running ones always.
+    In training (autograd.record(), autograd.train_mode()) they are those of the batch, and the running ones,
+    running_mean and running_var, follow; otherwise they are the running ones. All four parameters have the shape
+    (channels,).
 
     Parameters
     ----------
     axis : int
-        Along which.
+        The axis of channels.
     momentum : float
-        The weight of the running values.
+        The running values become momentum times themselves plus 1 - momentum times those of the batch.
     epsilon : float
-        What keeps the divisor from zero.
+        What is added to the variance, so that nothing is divided by zero.
     center : bool
-        Add beta.
+        Add beta, which is trained; else it stays 0.
     scale : bool
-        Multiply by gamma.
+        Multiply by gamma, which is trained; else it stays 1.
     use_global_stats : bool
-        Use the running values in training, too.
+        Use the running values in training, too; they stay as they are.
     beta_initializer : str or Initializer
         First values of beta.
     gamma_initializer : str or Initializer
@@ -66,12 +80,34 @@ class BatchNorm(_Normalization):
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    x : ndarray
+        Of floating point, its channels along `axis`.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of channels than the parameters have.
+    RuntimeError
+        When it is called before initialize().
+
     Examples
     --------
-    >>> net = nn.BatchNorm()
+    >>> net = nn.BatchNorm(epsilon=0)
     >>> net.initialize()
-    >>> net(np.ones((2, 3, 4))).shape
-    (2, 3, 4)
+    >>> x = np.array([[1.0, 2.0], [3.0, 6.0]])
+    >>> with autograd.train_mode():
+    ...     print(net(x))
+    [[-1. -1.]
+     [ 1.  1.]]
+    >>> print(net.running_mean.data())
+    [0.2 0.4]
     """
 
     def __init__(self, axis=1, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False,
@@ -84,7 +120,13 @@ class BatchNorm(_Normalization):
         self.running_var = self._vector("running_var", running_variance_initializer, in_channels, False)
 
     def cast(self, dtype):
-        """Change the type of the parameters; those of float16 would be too coarse, and become float32."""
+        """Change the type of the parameters; those of float16 would be too coarse, and become float32.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The new type.
+        """
         super().cast("float32" if dtype in ("float16", "half") else dtype)
 
     def forward(self, x):
@@ -100,17 +142,17 @@ class BatchNormReLU(BatchNorm):
     Parameters
     ----------
     axis : int
-        Along which.
+        The axis of channels.
     momentum : float
-        The weight of the running values.
+        The running values become momentum times themselves plus 1 - momentum times those of the batch.
     epsilon : float
-        What keeps the divisor from zero.
+        What is added to the variance, so that nothing is divided by zero.
     center : bool
-        Add beta.
+        Add beta, which is trained; else it stays 0.
     scale : bool
-        Multiply by gamma.
+        Multiply by gamma, which is trained; else it stays 1.
     use_global_stats : bool
-        Use the running values in training, too.
+        Use the running values in training, too; they stay as they are.
     beta_initializer : str or Initializer
         First values of beta.
     gamma_initializer : str or Initializer
@@ -124,12 +166,31 @@ class BatchNormReLU(BatchNorm):
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    x : ndarray
+        Of floating point, its channels along `axis`.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of channels than the parameters have.
+    RuntimeError
+        When it is called before initialize().
+
     Examples
     --------
-    >>> net = nn.BatchNormReLU()
+    >>> net = nn.BatchNormReLU(epsilon=0)
     >>> net.initialize()
-    >>> net(np.ones((2, 3, 4))).shape
-    (2, 3, 4)
+    >>> with autograd.train_mode():
+    ...     print(net(np.array([[1.0, 2.0], [3.0, 6.0]])))
+    [[0. 0.]
+     [1. 1.]]
     """
 
     def forward(self, x):
@@ -137,26 +198,26 @@ class BatchNormReLU(BatchNorm):
 
 
 class SyncBatchNorm(BatchNorm):
-    """BatchNorm, whose statistics MXNet takes over all devices: here they are those of one, and more are an error.
+    """BatchNorm along axis 1, whose statistics MXNet takes over all devices.
 
-    num_devices: how many there are; None: those that its parameters are on.
+    Here they are those of one device, and more are an error.
 
     Parameters
     ----------
     in_channels : int
         Channels of the input; 0: what the first input has.
     num_devices : int, optional
-        1, or None.
+        How many devices there are: 1. None: those that its parameters are on.
     momentum : float
-        The weight of the running values.
+        The running values become momentum times themselves plus 1 - momentum times those of the batch.
     epsilon : float
-        What keeps the divisor from zero.
+        What is added to the variance, so that nothing is divided by zero.
     center : bool
-        Add beta.
+        Add beta, which is trained; else it stays 0.
     scale : bool
-        Multiply by gamma.
+        Multiply by gamma, which is trained; else it stays 1.
     use_global_stats : bool
-        Use the running values in training, too.
+        Use the running values in training, too; they stay as they are.
     beta_initializer : str or Initializer
         First values of beta.
     gamma_initializer : str or Initializer
@@ -167,6 +228,24 @@ class SyncBatchNorm(BatchNorm):
         First values of the running variances.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    x : ndarray
+        Of floating point, and of shape (batch, channels, ...).
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        For more than one device: at once, or when it is called with parameters on several; and for another
+        number of channels than the parameters have.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -189,33 +268,53 @@ class SyncBatchNorm(BatchNorm):
 
 
 class LayerNorm(_Normalization):
-    """Mean and variance along an axis, of each of the others' elements.
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance along an axis, as of each sample.
+
+    gamma and beta have the length of that axis.
 
     Parameters
     ----------
     axis : int
-        Along which.
+        Along which mean and variance are taken.
     epsilon : float
-        What keeps the divisor from zero.
+        What is added to the variance, so that nothing is divided by zero.
     center : bool
-        Add beta.
+        Add beta, which is trained; else it stays 0.
     scale : bool
-        Multiply by gamma.
+        Multiply by gamma, which is trained; else it stays 1.
     beta_initializer : str or Initializer
         First values of beta.
     gamma_initializer : str or Initializer
         First values of gamma.
     in_channels : int
-        Channels of the input; 0: what the first input has.
+        The length of that axis; 0: what the first input has.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    x : ndarray
+        Of any shape, and of floating point.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for an axis of another length than the parameters'.
+    RuntimeError
+        When it is called before initialize().
+
     Examples
     --------
-    >>> net = nn.LayerNorm()
+    >>> net = nn.LayerNorm(epsilon=0)
     >>> net.initialize()
-    >>> net(np.ones((2, 3, 4))).shape
-    (2, 3, 4)
+    >>> print(net(np.array([[1.0, 2.0], [3.0, 6.0]])))
+    [[-1.  1.]
+     [-1.  1.]]
     """
 
     def __init__(self, axis=-1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros",
@@ -227,18 +326,20 @@ class LayerNorm(_Normalization):
 
 
 class GroupNorm(_Normalization):
-    """Mean and variance over each group of channels, of each sample.
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, of each group of channels of each sample.
+
+    gamma and beta have the shape (channels,).
 
     Parameters
     ----------
     num_groups : int
-        How many groups the channels are in.
+        How many groups the channels are in; it divides their number.
     epsilon : float
-        What keeps the divisor from zero.
+        What is added to the variance, so that nothing is divided by zero.
     center : bool
-        Add beta.
+        Add beta, which is trained; else it stays 0.
     scale : bool
-        Multiply by gamma.
+        Multiply by gamma, which is trained; else it stays 1.
     beta_initializer : str or Initializer
         First values of beta.
     gamma_initializer : str or Initializer
@@ -248,12 +349,30 @@ class GroupNorm(_Normalization):
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    x : ndarray
+        Of floating point, and of shape (batch, channels, ...).
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a number of channels that num_groups does not divide, or another than the
+        parameters have.
+    RuntimeError
+        When it is called before initialize().
+
     Examples
     --------
-    >>> net = nn.GroupNorm()
+    >>> net = nn.GroupNorm(2, epsilon=0)
     >>> net.initialize()
-    >>> net(np.ones((2, 3, 4))).shape
-    (2, 3, 4)
+    >>> print(net(np.array([[1.0, 2.0, 3.0, 6.0]])))
+    [[-1.  1. -1.  1.]]
     """
 
     def __init__(self, num_groups=1, epsilon=1e-5, center=True, scale=True, beta_initializer="zeros",
@@ -266,18 +385,20 @@ class GroupNorm(_Normalization):
 
 
 class InstanceNorm(_Normalization):
-    """Mean and variance of each channel of each sample.
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, of each channel of each sample.
+
+    gamma and beta have the shape (channels,). Unlike that of BatchNorm, gamma is not trained unless asked for.
 
     Parameters
     ----------
     axis : int
-        Along which.
+        The axis of channels.
     epsilon : float
-        What keeps the divisor from zero.
+        What is added to the variance, so that nothing is divided by zero.
     center : bool
-        Add beta.
+        Add beta, which is trained; else it stays 0.
     scale : bool
-        Multiply by gamma.
+        Multiply by gamma, which is trained; else it stays 1.
     beta_initializer : str or Initializer
         First values of beta.
     gamma_initializer : str or Initializer
@@ -287,12 +408,31 @@ class InstanceNorm(_Normalization):
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    x : ndarray
+        Of floating point, and three axes or more: (batch, channels, ...), or channels along `axis`.
+
+    Outputs
+    -------
+    ndarray
+        Of x's shape.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of channels than the parameters have, and for an input of fewer
+        axes.
+    RuntimeError
+        When it is called before initialize().
+
     Examples
     --------
-    >>> net = nn.InstanceNorm()
+    >>> net = nn.InstanceNorm(epsilon=0)
     >>> net.initialize()
-    >>> net(np.ones((2, 3, 4))).shape
-    (2, 3, 4)
+    >>> print(net(np.array([[[1.0, 2.0], [3.0, 6.0]]])))
+    [[[-1.  1.]
+      [-1.  1.]]]
     """
 
     def __init__(self, axis=1, epsilon=1e-5, center=True, scale=False, beta_initializer="zeros",

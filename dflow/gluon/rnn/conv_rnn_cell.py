@@ -63,11 +63,35 @@ class _Convolving:
         return (first, *space, channels) if self._last else (first, channels, *space)
 
     def infer_shape(self, i, x, is_bidirect):
+        """Set the shapes of parameters that depend on the input, as the first call does.
+
+        Parameters
+        ----------
+        i : int
+            The place of the cell among several on top of each other; others than the first find out from their
+            first input.
+        x : ndarray
+            The first input.
+        is_bidirect : bool
+            MXNet's; it changes nothing.
+        """
         if i == 0:
             channels = x.shape[-1 if self._last else -1 - self._dims]
             self.i2h_weight.shape = self._shaped(self.i2h_weight.shape[0], self._i2h["kernel"], channels)
 
     def state_info(self, batch_size=0):
+        """Of each state the shape, the meaning of its axes, and the type.
+
+        Parameters
+        ----------
+        batch_size : int
+            How many sequences there are.
+
+        Returns
+        -------
+        list of dict
+            With "shape", "dtype" and "__layout__", letters for the axes.
+        """
         info = {"shape": self._shaped(batch_size, self._space, self._hidden_size), "__layout__": self._layout,
                 "dtype": self.i2h_weight.dtype}
         return [info] * self.states
@@ -79,18 +103,22 @@ class _Convolving:
 
 
 class Conv1DRNNCell(_Convolving, RNNCell):
-    """One step of RNN over sequences; see _Convolving.
+    """One step of RNN whose inputs and states are sequences, with convolutions in place of products.
+
+    h' = activation(W x + b + V h + d). The state has hidden_channels, and the size that a convolution of the
+    input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1). The state's own convolution keeps it.
 
     Parameters
     ----------
     input_shape : tuple of int
-        (channels, space...) of the input.
+        (channels, w) of the input, or with channels last (w, channels). Channels of 0: as many as the first
+        input has.
     hidden_channels : int
-        Channels of the state.
+        Channels of the state, and of the output.
     i2h_kernel : int or tuple of int
-        Lengths of the input's window.
+        The length of the input's window.
     h2h_kernel : int or tuple of int
-        Lengths of the state's window: odd.
+        The length of the state's window: odd.
     i2h_pad : int or tuple of int
         Zeros at both ends of the input.
     i2h_dilate : int or tuple of int
@@ -98,21 +126,43 @@ class Conv1DRNNCell(_Convolving, RNNCell):
     h2h_dilate : int or tuple of int
         Steps within the state's window.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     conv_layout : str, optional
-        As of the convolutions of gluon.nn.
-    activation : str, optional
-        A function by its name, as of Activation.
+        "NCW", the default, or "NWC", with channels last.
+    activation : str or callable
+        A function by its name, as of nn.Activation, or one of arrays.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, channels, w), or as the layout says.
+    states : list of ndarray
+        [h], of shape (batch, hidden_channels, w2).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_channels, w2): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        For kernels, pads and dilations that are not as many as the axes of space, and an h2h_kernel that is
+        even; when it is called, for inputs or states of other shapes.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -127,40 +177,67 @@ class Conv1DRNNCell(_Convolving, RNNCell):
 
 
 class Conv2DRNNCell(_Convolving, RNNCell):
-    """One step of RNN over images; see _Convolving.
+    """One step of RNN whose inputs and states are images, with convolutions in place of products.
+
+    h' = activation(W x + b + V h + d). The state has hidden_channels, and the size that a convolution of the
+    input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the other axes likewise. The state's
+    own convolution keeps it.
 
     Parameters
     ----------
     input_shape : tuple of int
-        (channels, space...) of the input.
+        (channels, h, w) of the input, or with channels last (h, w, channels). Channels of 0: as many as the
+        first input has.
     hidden_channels : int
-        Channels of the state.
+        Channels of the state, and of the output.
     i2h_kernel : int or tuple of int
-        Lengths of the input's window.
+        The length of the input's window. One number, or two.
     h2h_kernel : int or tuple of int
-        Lengths of the state's window: odd.
+        The length of the state's window: odd. One number, or two.
     i2h_pad : int or tuple of int
-        Zeros at both ends of the input.
+        Zeros at both ends of the input. One number, or two.
     i2h_dilate : int or tuple of int
-        Steps within the input's window.
+        Steps within the input's window. One number, or two.
     h2h_dilate : int or tuple of int
-        Steps within the state's window.
+        Steps within the state's window. One number, or two.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     conv_layout : str, optional
-        As of the convolutions of gluon.nn.
-    activation : str, optional
-        A function by its name, as of Activation.
+        "NCHW", the default, or "NHWC", with channels last.
+    activation : str or callable
+        A function by its name, as of nn.Activation, or one of arrays.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, channels, h, w), or as the layout says.
+    states : list of ndarray
+        [h], of shape (batch, hidden_channels, h2, w2).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_channels, h2, w2): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        For kernels, pads and dilations that are not as many as the axes of space, and an h2h_kernel that is
+        even; when it is called, for inputs or states of other shapes.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -175,40 +252,67 @@ class Conv2DRNNCell(_Convolving, RNNCell):
 
 
 class Conv3DRNNCell(_Convolving, RNNCell):
-    """One step of RNN over volumes; see _Convolving.
+    """One step of RNN whose inputs and states are volumes, with convolutions in place of products.
+
+    h' = activation(W x + b + V h + d). The state has hidden_channels, and the size that a convolution of the
+    input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the other axes likewise. The state's
+    own convolution keeps it.
 
     Parameters
     ----------
     input_shape : tuple of int
-        (channels, space...) of the input.
+        (channels, d, h, w) of the input, or with channels last (d, h, w, channels). Channels of 0: as many as
+        the first input has.
     hidden_channels : int
-        Channels of the state.
+        Channels of the state, and of the output.
     i2h_kernel : int or tuple of int
-        Lengths of the input's window.
+        The length of the input's window. One number, or three.
     h2h_kernel : int or tuple of int
-        Lengths of the state's window: odd.
+        The length of the state's window: odd. One number, or three.
     i2h_pad : int or tuple of int
-        Zeros at both ends of the input.
+        Zeros at both ends of the input. One number, or three.
     i2h_dilate : int or tuple of int
-        Steps within the input's window.
+        Steps within the input's window. One number, or three.
     h2h_dilate : int or tuple of int
-        Steps within the state's window.
+        Steps within the state's window. One number, or three.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     conv_layout : str, optional
-        As of the convolutions of gluon.nn.
-    activation : str, optional
-        A function by its name, as of Activation.
+        "NCDHW", the default, or "NDHWC", with channels last.
+    activation : str or callable
+        A function by its name, as of nn.Activation, or one of arrays.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, channels, d, h, w), or as the layout says.
+    states : list of ndarray
+        [h], of shape (batch, hidden_channels, d2, h2, w2).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_channels, d2, h2, w2): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        For kernels, pads and dilations that are not as many as the axes of space, and an h2h_kernel that is
+        even; when it is called, for inputs or states of other shapes.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -223,18 +327,23 @@ class Conv3DRNNCell(_Convolving, RNNCell):
 
 
 class Conv1DLSTMCell(_Convolving, LSTMCell):
-    """One step of LSTM over sequences; see _Convolving.
+    """One step of LSTM whose inputs and states are sequences, with convolutions in place of products.
+
+    c' = f * c + i * g and h' = o * tanh(c'). See rnn.LSTM for the gates. The state has hidden_channels, and the
+    size that a convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1). The state's
+    own convolution keeps it.
 
     Parameters
     ----------
     input_shape : tuple of int
-        (channels, space...) of the input.
+        (channels, w) of the input, or with channels last (w, channels). Channels of 0: as many as the first
+        input has.
     hidden_channels : int
-        Channels of the state.
+        Channels of the state, and of the output.
     i2h_kernel : int or tuple of int
-        Lengths of the input's window.
+        The length of the input's window.
     h2h_kernel : int or tuple of int
-        Lengths of the state's window: odd.
+        The length of the state's window: odd.
     i2h_pad : int or tuple of int
         Zeros at both ends of the input.
     i2h_dilate : int or tuple of int
@@ -242,21 +351,43 @@ class Conv1DLSTMCell(_Convolving, LSTMCell):
     h2h_dilate : int or tuple of int
         Steps within the state's window.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     conv_layout : str, optional
-        As of the convolutions of gluon.nn.
-    activation : str, optional
-        A function by its name, as of Activation.
+        "NCW", the default, or "NWC", with channels last.
+    activation : str or callable
+        In place of tanh: a function by its name, as of nn.Activation, or one of arrays.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, channels, w), or as the layout says.
+    states : list of ndarray
+        [h, c], each of shape (batch, hidden_channels, w2).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_channels, w2): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        For kernels, pads and dilations that are not as many as the axes of space, and an h2h_kernel that is
+        even; when it is called, for inputs or states of other shapes.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -271,40 +402,67 @@ class Conv1DLSTMCell(_Convolving, LSTMCell):
 
 
 class Conv2DLSTMCell(_Convolving, LSTMCell):
-    """One step of LSTM over images; see _Convolving.
+    """One step of LSTM whose inputs and states are images, with convolutions in place of products.
+
+    c' = f * c + i * g and h' = o * tanh(c'). See rnn.LSTM for the gates. The state has hidden_channels, and the
+    size that a convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the
+    other axes likewise. The state's own convolution keeps it.
 
     Parameters
     ----------
     input_shape : tuple of int
-        (channels, space...) of the input.
+        (channels, h, w) of the input, or with channels last (h, w, channels). Channels of 0: as many as the
+        first input has.
     hidden_channels : int
-        Channels of the state.
+        Channels of the state, and of the output.
     i2h_kernel : int or tuple of int
-        Lengths of the input's window.
+        The length of the input's window. One number, or two.
     h2h_kernel : int or tuple of int
-        Lengths of the state's window: odd.
+        The length of the state's window: odd. One number, or two.
     i2h_pad : int or tuple of int
-        Zeros at both ends of the input.
+        Zeros at both ends of the input. One number, or two.
     i2h_dilate : int or tuple of int
-        Steps within the input's window.
+        Steps within the input's window. One number, or two.
     h2h_dilate : int or tuple of int
-        Steps within the state's window.
+        Steps within the state's window. One number, or two.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     conv_layout : str, optional
-        As of the convolutions of gluon.nn.
-    activation : str, optional
-        A function by its name, as of Activation.
+        "NCHW", the default, or "NHWC", with channels last.
+    activation : str or callable
+        In place of tanh: a function by its name, as of nn.Activation, or one of arrays.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, channels, h, w), or as the layout says.
+    states : list of ndarray
+        [h, c], each of shape (batch, hidden_channels, h2, w2).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_channels, h2, w2): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        For kernels, pads and dilations that are not as many as the axes of space, and an h2h_kernel that is
+        even; when it is called, for inputs or states of other shapes.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -319,40 +477,67 @@ class Conv2DLSTMCell(_Convolving, LSTMCell):
 
 
 class Conv3DLSTMCell(_Convolving, LSTMCell):
-    """One step of LSTM over volumes; see _Convolving.
+    """One step of LSTM whose inputs and states are volumes, with convolutions in place of products.
+
+    c' = f * c + i * g and h' = o * tanh(c'). See rnn.LSTM for the gates. The state has hidden_channels, and the
+    size that a convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the
+    other axes likewise. The state's own convolution keeps it.
 
     Parameters
     ----------
     input_shape : tuple of int
-        (channels, space...) of the input.
+        (channels, d, h, w) of the input, or with channels last (d, h, w, channels). Channels of 0: as many as
+        the first input has.
     hidden_channels : int
-        Channels of the state.
+        Channels of the state, and of the output.
     i2h_kernel : int or tuple of int
-        Lengths of the input's window.
+        The length of the input's window. One number, or three.
     h2h_kernel : int or tuple of int
-        Lengths of the state's window: odd.
+        The length of the state's window: odd. One number, or three.
     i2h_pad : int or tuple of int
-        Zeros at both ends of the input.
+        Zeros at both ends of the input. One number, or three.
     i2h_dilate : int or tuple of int
-        Steps within the input's window.
+        Steps within the input's window. One number, or three.
     h2h_dilate : int or tuple of int
-        Steps within the state's window.
+        Steps within the state's window. One number, or three.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     conv_layout : str, optional
-        As of the convolutions of gluon.nn.
-    activation : str, optional
-        A function by its name, as of Activation.
+        "NCDHW", the default, or "NDHWC", with channels last.
+    activation : str or callable
+        In place of tanh: a function by its name, as of nn.Activation, or one of arrays.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, channels, d, h, w), or as the layout says.
+    states : list of ndarray
+        [h, c], each of shape (batch, hidden_channels, d2, h2, w2).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_channels, d2, h2, w2): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        For kernels, pads and dilations that are not as many as the axes of space, and an h2h_kernel that is
+        even; when it is called, for inputs or states of other shapes.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -367,18 +552,23 @@ class Conv3DLSTMCell(_Convolving, LSTMCell):
 
 
 class Conv1DGRUCell(_Convolving, GRUCell):
-    """One step of GRU over sequences; see _Convolving.
+    """One step of GRU whose inputs and states are sequences, with convolutions in place of products.
+
+    h' = (1 - z) * n + z * h. See rnn.GRU for the gates. The state has hidden_channels, and the size that a
+    convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1). The state's own
+    convolution keeps it.
 
     Parameters
     ----------
     input_shape : tuple of int
-        (channels, space...) of the input.
+        (channels, w) of the input, or with channels last (w, channels). Channels of 0: as many as the first
+        input has.
     hidden_channels : int
-        Channels of the state.
+        Channels of the state, and of the output.
     i2h_kernel : int or tuple of int
-        Lengths of the input's window.
+        The length of the input's window.
     h2h_kernel : int or tuple of int
-        Lengths of the state's window: odd.
+        The length of the state's window: odd.
     i2h_pad : int or tuple of int
         Zeros at both ends of the input.
     i2h_dilate : int or tuple of int
@@ -386,21 +576,43 @@ class Conv1DGRUCell(_Convolving, GRUCell):
     h2h_dilate : int or tuple of int
         Steps within the state's window.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     conv_layout : str, optional
-        As of the convolutions of gluon.nn.
-    activation : str, optional
-        A function by its name, as of Activation.
+        "NCW", the default, or "NWC", with channels last.
+    activation : str or callable
+        In place of tanh: a function by its name, as of nn.Activation, or one of arrays.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, channels, w), or as the layout says.
+    states : list of ndarray
+        [h], of shape (batch, hidden_channels, w2).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_channels, w2): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        For kernels, pads and dilations that are not as many as the axes of space, and an h2h_kernel that is
+        even; when it is called, for inputs or states of other shapes.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -415,40 +627,67 @@ class Conv1DGRUCell(_Convolving, GRUCell):
 
 
 class Conv2DGRUCell(_Convolving, GRUCell):
-    """One step of GRU over images; see _Convolving.
+    """One step of GRU whose inputs and states are images, with convolutions in place of products.
+
+    h' = (1 - z) * n + z * h. See rnn.GRU for the gates. The state has hidden_channels, and the size that a
+    convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the other axes
+    likewise. The state's own convolution keeps it.
 
     Parameters
     ----------
     input_shape : tuple of int
-        (channels, space...) of the input.
+        (channels, h, w) of the input, or with channels last (h, w, channels). Channels of 0: as many as the
+        first input has.
     hidden_channels : int
-        Channels of the state.
+        Channels of the state, and of the output.
     i2h_kernel : int or tuple of int
-        Lengths of the input's window.
+        The length of the input's window. One number, or two.
     h2h_kernel : int or tuple of int
-        Lengths of the state's window: odd.
+        The length of the state's window: odd. One number, or two.
     i2h_pad : int or tuple of int
-        Zeros at both ends of the input.
+        Zeros at both ends of the input. One number, or two.
     i2h_dilate : int or tuple of int
-        Steps within the input's window.
+        Steps within the input's window. One number, or two.
     h2h_dilate : int or tuple of int
-        Steps within the state's window.
+        Steps within the state's window. One number, or two.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     conv_layout : str, optional
-        As of the convolutions of gluon.nn.
-    activation : str, optional
-        A function by its name, as of Activation.
+        "NCHW", the default, or "NHWC", with channels last.
+    activation : str or callable
+        In place of tanh: a function by its name, as of nn.Activation, or one of arrays.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, channels, h, w), or as the layout says.
+    states : list of ndarray
+        [h], of shape (batch, hidden_channels, h2, w2).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_channels, h2, w2): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        For kernels, pads and dilations that are not as many as the axes of space, and an h2h_kernel that is
+        even; when it is called, for inputs or states of other shapes.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -463,40 +702,67 @@ class Conv2DGRUCell(_Convolving, GRUCell):
 
 
 class Conv3DGRUCell(_Convolving, GRUCell):
-    """One step of GRU over volumes; see _Convolving.
+    """One step of GRU whose inputs and states are volumes, with convolutions in place of products.
+
+    h' = (1 - z) * n + z * h. See rnn.GRU for the gates. The state has hidden_channels, and the size that a
+    convolution of the input gives: w2 = w + 2 * i2h_pad - i2h_dilate * (i2h_kernel - 1), and the other axes
+    likewise. The state's own convolution keeps it.
 
     Parameters
     ----------
     input_shape : tuple of int
-        (channels, space...) of the input.
+        (channels, d, h, w) of the input, or with channels last (d, h, w, channels). Channels of 0: as many as
+        the first input has.
     hidden_channels : int
-        Channels of the state.
+        Channels of the state, and of the output.
     i2h_kernel : int or tuple of int
-        Lengths of the input's window.
+        The length of the input's window. One number, or three.
     h2h_kernel : int or tuple of int
-        Lengths of the state's window: odd.
+        The length of the state's window: odd. One number, or three.
     i2h_pad : int or tuple of int
-        Zeros at both ends of the input.
+        Zeros at both ends of the input. One number, or three.
     i2h_dilate : int or tuple of int
-        Steps within the input's window.
+        Steps within the input's window. One number, or three.
     h2h_dilate : int or tuple of int
-        Steps within the state's window.
+        Steps within the state's window. One number, or three.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     conv_layout : str, optional
-        As of the convolutions of gluon.nn.
-    activation : str, optional
-        A function by its name, as of Activation.
+        "NCDHW", the default, or "NDHWC", with channels last.
+    activation : str or callable
+        In place of tanh: a function by its name, as of nn.Activation, or one of arrays.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, channels, d, h, w), or as the layout says.
+    states : list of ndarray
+        [h], of shape (batch, hidden_channels, d2, h2, w2).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_channels, d2, h2, w2): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        For kernels, pads and dilations that are not as many as the axes of space, and an h2h_kernel that is
+        even; when it is called, for inputs or states of other shapes.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------

@@ -1,13 +1,11 @@
-"""Cells: one step of a recurrent network, which unroll() makes for each element of sequences."""
+"""Cells: one step of a recurrent network, with gates; cells of cells, and what modifies another one."""
 
 from dflow import npx
 from dflow import numpy as np
 from dflow._tracing.trace import refuse_to_replay
-from dflow.gluon.block import HybridBlock
 from dflow.gluon.nn.activations import Activation
-from dflow.gluon.rnn.rnn_layer import LAYOUTS, begin
+from dflow.gluon.rnn.base_cell import HybridRecurrentCell, RecurrentCell, dynamic_unroll, joined, parts_of
 from dflow.ops import recurrent
-from dflow.ops.nn import check_choice
 
 __all__ = ["BidirectionalCell", "DropoutCell", "GRUCell", "HybridRecurrentCell", "HybridSequentialRNNCell", "LSTMCell",
            "LSTMPCell", "ModifierCell", "RNNCell", "RecurrentCell", "ResidualCell", "SequentialRNNCell",
@@ -16,127 +14,6 @@ __all__ = ["BidirectionalCell", "DropoutCell", "GRUCell", "HybridRecurrentCell",
 
 def __dir__():
     return sorted(__all__)
-
-
-def _parts(length, inputs, layout):
-    """What each of the steps gets."""
-    check_choice("layout", layout, LAYOUTS)
-    parts = list(inputs if isinstance(inputs, (list, tuple)) else inputs.swapaxes(0, layout.index("T")))
-    if length not in (None, len(parts)) or not parts:
-        raise ValueError(f"inputs: {len(parts)} steps, where length is {length}")
-    return parts
-
-
-def _joined(outputs, layout, merge, length):
-    """Outputs of steps, a list of them or an array: as a list, or an array, with 0 beyond the sequences' lengths."""
-    if not merge and length is None:
-        return list(outputs)
-    axis = layout.index("T")
-    y = np.stack(outputs, axis) if isinstance(outputs, (list, tuple)) else outputs.swapaxes(0, axis)
-    y = y if length is None else npx.sequence_mask(y, length, True, axis=axis)
-    return list(y.swapaxes(0, axis)) if merge is False else y
-
-
-def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, layout="TNC", valid_length=None):
-    """cell.unroll() of an array, with elements of inputs and outputs set to zero in training, the same in each step.
-
-    Parameters
-    ----------
-    cell : RecurrentCell
-        What runs.
-    inputs : ndarray
-        Of shape (time, batch, size), or as the layout says.
-    begin_state : list of ndarray
-        The first states.
-    drop_inputs : float
-        The probability, of inputs.
-    drop_outputs : float
-        The probability, of outputs.
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
-    valid_length : ndarray, optional
-        Of shape (batch,): steps that count.
-
-    Examples
-    --------
-    >>> cell = rnn.RNNCell(4)
-    >>> cell.initialize()
-    >>> output, states = rnn.rnn_cell.dynamic_unroll(cell, np.ones((5, 2, 3)), cell.begin_state(2))
-    >>> output.shape
-    (5, 2, 4)
-    """
-    axis = layout.index("T")
-    inputs = npx.dropout(inputs, drop_inputs, axes=(axis,)) if drop_inputs else inputs
-    outputs, states = cell.unroll(inputs.shape[axis], inputs, begin_state, layout, True, valid_length)
-    return npx.dropout(outputs, drop_outputs, axes=(axis,)) if drop_outputs else outputs, states
-
-
-class RecurrentCell(HybridBlock):
-    """Base class: cell(input, states) gives the output of one step, and a list of the next states.
-
-    Inputs have the shape (batch, size). A subclass writes forward() and state_info().
-
-    Examples
-    --------
-    >>> isinstance(rnn.RNNCell(3), rnn.RecurrentCell)
-    True
-    """
-
-    def reset(self):
-        """Forget what is left of earlier steps; unroll() does it."""
-        for cell in self._children.values():
-            if isinstance(cell, RecurrentCell):
-                cell.reset()
-
-    def infer_shape(self, i, x, is_bidirect):
-        """Set the shapes of parameters that depend on the input: x, if this is the first cell (i = 0) of several.
-
-        Others find out from their first input.
-        """
-        for cell in self._children.values():
-            if isinstance(cell, RecurrentCell):
-                cell.infer_shape(i, x, is_bidirect)
-
-    def _infer(self, inputs, states):
-        self.infer_shape(0, inputs, False)
-
-    def state_info(self, batch_size=0):
-        """Of each state the shape, the meaning of its axes, and the type."""
-        raise NotImplementedError(f"{type(self).__name__} needs a state_info()")
-
-    def begin_state(self, batch_size=0, func=np.zeros, ctx=None, **kwargs):
-        """The states before the first step: zeros, or what func(shape=..., dtype=..., **kwargs) makes."""
-        infos = [{"dtype": np.dtype("float32"), **info} for info in self.state_info(batch_size)]
-        return begin(infos, func, ctx, kwargs)
-
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
-        """All steps: the outputs, and the last states.
-
-        inputs: an array of the layout "NTC" or "TNC", or a list with one of shape (batch, size) for each step; outputs
-        are such a list, or with merge_outputs an array. valid_length: of each sequence, of shape (batch,): the last
-        states are those then, and outputs beyond are 0.
-        """
-        self.reset()
-        parts = _parts(length, inputs, layout)
-        first = self.begin_state(len(parts[0])) if begin_state is None else begin_state
-        valid, states, outputs, history = recurrent.lengths_of(valid_length, len(parts[0])), first, [], []
-        for x in parts:
-            y, states = self(x, states)
-            outputs.append(y)
-            history.append(states)
-        if valid is not None:
-            states = [recurrent.last(s, np.stack(after), valid) for s, after in zip(first, zip(*history))]
-        return _joined(outputs, layout, merge_outputs, valid), states
-
-
-class HybridRecurrentCell(RecurrentCell):
-    """A RecurrentCell, which is a HybridBlock here.
-
-    Examples
-    --------
-    >>> isinstance(rnn.RNNCell(3), rnn.HybridRecurrentCell)
-    True
-    """
 
 
 class _Cell(HybridRecurrentCell):
@@ -170,10 +47,34 @@ class _Cell(HybridRecurrentCell):
         return self.params.get(name, shape=shape, dtype=dtype, init=initializer, allow_deferred_init=True)
 
     def infer_shape(self, i, x, is_bidirect):
+        """Set the shapes of parameters that depend on the input, as the first call does.
+
+        Parameters
+        ----------
+        i : int
+            The place of the cell among several on top of each other; others than the first find out from their
+            first input.
+        x : ndarray
+            The first input.
+        is_bidirect : bool
+            MXNet's; it changes nothing.
+        """
         if i == 0:
             self.i2h_weight.shape = self.i2h_weight.shape[0], x.shape[-1]
 
     def state_info(self, batch_size=0):
+        """Of each state the shape, the meaning of its axes, and the type.
+
+        Parameters
+        ----------
+        batch_size : int
+            How many sequences there are.
+
+        Returns
+        -------
+        list of dict
+            With "shape", "dtype" and "__layout__", letters for the axes.
+        """
         return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC", "dtype": self.i2h_weight.dtype}
                 ] * self.states
 
@@ -187,26 +88,47 @@ class _Cell(HybridRecurrentCell):
 
 
 class RNNCell(_Cell):
-    """One step of RNN, with any activation.
+    """One step of RNN: h' = activation(W x + b + V h + d), with any activation.
 
     Parameters
     ----------
     hidden_size : int
-        Numbers of the state.
-    activation : str, optional
-        A function by its name, as of Activation.
+        Numbers of the state, and of the output.
+    activation : str or callable
+        A function by its name, as of nn.Activation, or one of arrays.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     input_size : int
-        Numbers of the input; 0: what the first input has.
+        Numbers of the input; 0: as many as the first input has.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, input_size).
+    states : list of ndarray
+        [h], of shape (batch, hidden_size).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_size): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for inputs or states of other sizes, and for an unknown activation.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -229,30 +151,53 @@ class RNNCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    """One step of LSTM; the states are h and c.
+    """One step of LSTM: c' = f * c + i * g and h' = o * tanh(c'); see rnn.LSTM for the gates.
+
+    The states are h and c.
 
     Parameters
     ----------
     hidden_size : int
-        Numbers of the state.
+        Numbers of the state, and of the output.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     input_size : int
-        Numbers of the input; 0: what the first input has.
-    activation : str, optional
-        A function by its name, as of Activation.
+        Numbers of the input; 0: as many as the first input has.
+    activation : str or callable
+        In place of tanh: a function by its name, as of nn.Activation, or one of arrays.
     recurrent_activation : str
-        Of the gates.
+        That of the gates, by its name, as of nn.Activation.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, input_size).
+    states : list of ndarray
+        [h, c], each of shape (batch, hidden_size).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_size): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for inputs or states of other sizes, and for an unknown activation.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -278,26 +223,49 @@ class LSTMCell(_Cell):
 class LSTMPCell(LSTMCell):
     """One step of LSTM whose state h, and output, is a projection of projection_size: h2r_weight times LSTM's.
 
+    The states are h, of projection_size, and c, of hidden_size.
+
     Parameters
     ----------
     hidden_size : int
-        Numbers of the state.
-    projection_size : int, optional
-        Numbers that it shows of its state.
+        Numbers of the state c.
+    projection_size : int
+        Numbers of the state h, and of the output.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     h2r_weight_initializer : str or Initializer, optional
-        First values of the projection.
+        First values of the projection. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     input_size : int
-        Numbers of the input; 0: what the first input has.
+        Numbers of the input; 0: as many as the first input has.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, input_size).
+    states : list of ndarray
+        [h, c], of shape (batch, projection_size) and (batch, hidden_size).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, projection_size): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for inputs or states of other sizes.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -318,6 +286,18 @@ class LSTMPCell(LSTMCell):
                                      h2r_weight_initializer)
 
     def state_info(self, batch_size=0):
+        """Of each state the shape, the meaning of its axes, and the type.
+
+        Parameters
+        ----------
+        batch_size : int
+            How many sequences there are.
+
+        Returns
+        -------
+        list of dict
+            With "shape", "dtype" and "__layout__", letters for the axes.
+        """
         h, c = super().state_info(batch_size)
         return [{**h, "shape": (batch_size, self._projection_size)}, c]
 
@@ -328,30 +308,51 @@ class LSTMPCell(LSTMCell):
 
 
 class GRUCell(_Cell):
-    """One step of GRU.
+    """One step of GRU: h' = (1 - z) * n + z * h; see rnn.GRU for the gates.
 
     Parameters
     ----------
     hidden_size : int
-        Numbers of the state.
+        Numbers of the state, and of the output.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     input_size : int
-        Numbers of the input; 0: what the first input has.
-    activation : str, optional
-        A function by its name, as of Activation.
+        Numbers of the input; 0: as many as the first input has.
+    activation : str or callable
+        In place of tanh: a function by its name, as of nn.Activation, or one of arrays.
     recurrent_activation : str
-        Of the gates.
+        That of the gates, by its name, as of nn.Activation.
     dtype : dtype
         Of the parameters.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (batch, input_size).
+    states : list of ndarray
+        [h], of shape (batch, hidden_size).
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (batch, hidden_size): the next h.
+    states : list of ndarray
+        The next states, of the shapes of those before.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for inputs or states of other sizes, and for an unknown activation.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -378,9 +379,38 @@ class _Cells(HybridRecurrentCell):
     """Several cells, with the states of one after those of the other."""
 
     def state_info(self, batch_size=0):
+        """Of each state the shape, the meaning of its axes, and the type.
+
+        Parameters
+        ----------
+        batch_size : int
+            How many sequences there are.
+
+        Returns
+        -------
+        list of dict
+            With "shape", "dtype" and "__layout__", letters for the axes.
+        """
         return [info for cell in self._children.values() for info in cell.state_info(batch_size)]
 
     def begin_state(self, batch_size=0, func=np.zeros, ctx=None, **kwargs):
+        """The states before the first step: zeros, or what a function makes.
+
+        Parameters
+        ----------
+        batch_size : int
+            How many sequences there are.
+        func : callable
+            Called with shape, dtype and kwargs by name, for each state.
+        ctx : Device, optional
+            Where they go. None: where func makes them.
+        **kwargs
+            Further arguments of func; those that are None are left out.
+
+        Returns
+        -------
+        list of ndarray
+        """
         return [s for cell in self._children.values() for s in cell.begin_state(batch_size, func, ctx, **kwargs)]
 
     def _with_states(self, states):
@@ -391,7 +421,26 @@ class _Cells(HybridRecurrentCell):
 
 
 class SequentialRNNCell(_Cells):
-    """Cells on top of each other: add(cell), net[i], len(net).
+    """Cells on top of each other, each with the output of the one below: add(cell), net[i], len(net).
+
+    Parameters
+    ----------
+    prefix, params
+        Of Block, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        What the first cell takes.
+    states : list of ndarray
+        Those of the first cell, then those of the next, and so on.
+
+    Outputs
+    -------
+    output : ndarray
+        That of the last cell.
+    states : list of ndarray
+        The next states, in the same order.
 
     Examples
     --------
@@ -405,10 +454,33 @@ class SequentialRNNCell(_Cells):
     """
 
     def add(self, cell):
-        """Put a cell on top."""
+        """Put a cell on top.
+
+        Parameters
+        ----------
+        cell : RecurrentCell
+            The cell.
+
+        Raises
+        ------
+        TypeError
+            For what is no block.
+        """
         self.register_child(cell)
 
     def infer_shape(self, i, x, is_bidirect):
+        """Set the shapes of parameters that depend on the input, as the first call does.
+
+        Parameters
+        ----------
+        i : int
+            The place of the cell among several on top of each other; others than the first find out from their
+            first input.
+        x : ndarray
+            The first input.
+        is_bidirect : bool
+            MXNet's; it changes nothing.
+        """
         for k, cell in enumerate(self._children.values(), i):
             cell.infer_shape(k, x, is_bidirect)
 
@@ -420,12 +492,30 @@ class SequentialRNNCell(_Cells):
         return inputs, after
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
-        outputs, after = _parts(length, inputs, layout), []
+        """All steps: the outputs, and the last states; see RecurrentCell.unroll().
+
+        Parameters
+        ----------
+        length, inputs, begin_state, layout, merge_outputs, valid_length
+            As of RecurrentCell.unroll().
+
+        Returns
+        -------
+        tuple
+            The outputs, an array or a list, and the list of the last states.
+
+        Raises
+        ------
+        ValueError
+            For another layout, a length that is not that of the inputs, none at all, or a valid_length of another
+            shape.
+        """
+        outputs, after = parts_of(length, inputs, layout), []
         states = self.begin_state(len(outputs[0])) if begin_state is None else begin_state
         for cell, own in self._with_states(states):
             outputs, own = cell.unroll(length, outputs, own, layout, False, valid_length)
             after += own
-        return _joined(outputs, layout, merge_outputs, valid_length), after
+        return joined(outputs, layout, merge_outputs, valid_length), after
 
     def __getitem__(self, key):
         return list(self._children.values())[key]
@@ -435,7 +525,26 @@ class SequentialRNNCell(_Cells):
 
 
 class HybridSequentialRNNCell(SequentialRNNCell):
-    """A SequentialRNNCell, which is a HybridBlock here.
+    """A SequentialRNNCell, which is a HybridBlock here: both are the same.
+
+    Parameters
+    ----------
+    prefix, params
+        Of Block, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        What the first cell takes.
+    states : list of ndarray
+        Those of the first cell, then those of the next, and so on.
+
+    Outputs
+    -------
+    output : ndarray
+        That of the last cell.
+    states : list of ndarray
+        The next states, in the same order.
 
     Examples
     --------
@@ -450,7 +559,7 @@ class HybridSequentialRNNCell(SequentialRNNCell):
 
 
 class BidirectionalCell(_Cells):
-    """Two cells, one from the first step to the last and one back, whose outputs are joined; unroll() only.
+    """Two cells, one from the first step to the last and one back, whose outputs are joined; call its unroll().
 
     Parameters
     ----------
@@ -460,6 +569,23 @@ class BidirectionalCell(_Cells):
         From the last step on.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    length, inputs, begin_state, layout, merge_outputs, valid_length
+        Of unroll(): see RecurrentCell.
+
+    Outputs
+    -------
+    outputs : ndarray or list of ndarray
+        Of unroll(): for each step those of both cells, along the last axis.
+    states : list of ndarray
+        The last states of l_cell, then those of r_cell.
+
+    Raises
+    ------
+    NotImplementedError
+        When it is called for one step.
 
     Examples
     --------
@@ -479,27 +605,66 @@ class BidirectionalCell(_Cells):
         raise NotImplementedError("a BidirectionalCell needs the whole sequence: call its unroll()")
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
-        parts = np.stack(_parts(length, inputs, layout))
+        """All steps: the outputs, and the last states; see RecurrentCell.unroll().
+
+        Parameters
+        ----------
+        length, inputs, begin_state, layout, merge_outputs, valid_length
+            As of RecurrentCell.unroll().
+
+        Returns
+        -------
+        tuple
+            The outputs, an array or a list, and the list of the last states.
+
+        Raises
+        ------
+        ValueError
+            For another layout, a length that is not that of the inputs, none at all, or a valid_length of another
+            shape.
+        """
+        parts = np.stack(parts_of(length, inputs, layout))
         valid = recurrent.lengths_of(valid_length, parts.shape[1])
         states = self.begin_state(parts.shape[1]) if begin_state is None else begin_state
         (l_cell, l_states), (r_cell, r_states) = self._with_states(states)
         ahead, l_states = l_cell.unroll(length, parts, l_states, "TNC", True, valid_length)
         back, r_states = r_cell.unroll(length, recurrent.turned(parts, valid), r_states, "TNC", True, valid_length)
         outputs = np.concatenate([ahead, recurrent.turned(back, valid)], axis=-1)
-        return _joined(outputs, layout, merge_outputs, valid), l_states + r_states
+        return joined(outputs, layout, merge_outputs, valid), l_states + r_states
 
 
 class DropoutCell(HybridRecurrentCell):
-    """In training, elements of the input set to zero with probability `rate`; see nn.Dropout. It has no states.
+    """In training, elements of the input set to zero by chance, the others divided by 1 - rate.
+
+    It has no states of its own.
 
     Parameters
     ----------
     rate : float
-        The probability.
+        The probability: at least 0, below 1.
     axes : tuple of int
         Along which one draw counts for all.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of any shape.
+    states : list
+        Whatever there is.
+
+    Outputs
+    -------
+    output : ndarray
+        Of the shape of the inputs.
+    states : list
+        Those given.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for a rate of 1 or more.
 
     Examples
     --------
@@ -516,6 +681,18 @@ class DropoutCell(HybridRecurrentCell):
         self._axes = axes
 
     def state_info(self, batch_size=0):
+        """None: it has no states.
+
+        Parameters
+        ----------
+        batch_size : int
+            How many sequences there are.
+
+        Returns
+        -------
+        list
+            An empty one.
+        """
         return []
 
     def forward(self, inputs, states):
@@ -526,7 +703,7 @@ class DropoutCell(HybridRecurrentCell):
 
 
 class ModifierCell(HybridRecurrentCell):
-    """Base class of cells that do something to what another cell, base_cell, gives.
+    """Base class of cells that do something to what another cell, base_cell, gives: a subclass writes forward().
 
     Parameters
     ----------
@@ -535,10 +712,31 @@ class ModifierCell(HybridRecurrentCell):
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    inputs : ndarray
+        What base_cell takes.
+    states : list of ndarray
+        Those of base_cell.
+
+    Outputs
+    -------
+    output : ndarray
+        What the subclass makes of that of base_cell.
+    states : list of ndarray
+        The next states.
+
     Examples
     --------
-    >>> isinstance(rnn.ResidualCell(rnn.RNNCell(3)), rnn.ModifierCell)
-    True
+    >>> class Double(rnn.ModifierCell):
+    ...     def forward(self, inputs, states):
+    ...         output, states = self.base_cell(inputs, states)
+    ...         return 2 * output, states
+    >>> cell = Double(rnn.RNNCell(3))
+    >>> cell.initialize("zeros")
+    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
+    >>> output.shape, len(states)
+    ((2, 3), 1)
     """
 
     def __init__(self, base_cell, **kwargs):
@@ -546,25 +744,75 @@ class ModifierCell(HybridRecurrentCell):
         self.base_cell = base_cell
 
     def state_info(self, batch_size=0):
+        """Of each state the shape, the meaning of its axes, and the type.
+
+        Parameters
+        ----------
+        batch_size : int
+            How many sequences there are.
+
+        Returns
+        -------
+        list of dict
+            With "shape", "dtype" and "__layout__", letters for the axes.
+        """
         return self.base_cell.state_info(batch_size)
 
     def begin_state(self, batch_size=0, func=np.zeros, ctx=None, **kwargs):
+        """The states before the first step: zeros, or what a function makes.
+
+        Parameters
+        ----------
+        batch_size : int
+            How many sequences there are.
+        func : callable
+            Called with shape, dtype and kwargs by name, for each state.
+        ctx : Device, optional
+            Where they go. None: where func makes them.
+        **kwargs
+            Further arguments of func; those that are None are left out.
+
+        Returns
+        -------
+        list of ndarray
+        """
         return self.base_cell.begin_state(batch_size, func, ctx, **kwargs)
 
 
 class ZoneoutCell(ModifierCell):
     """In training, elements of the outputs and of the states stay as they were before the step, by chance.
 
+    It keeps its output for the next step, so it is never replayed, even after hybridize(); reset() forgets it.
+
     Parameters
     ----------
     base_cell : RecurrentCell
         The other cell.
     zoneout_outputs : float
-        The probability, of outputs.
+        The probability, of outputs; below 1.
     zoneout_states : float
-        The probability, of states.
+        The probability, of states; below 1.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        What base_cell takes.
+    states : list of ndarray
+        Those of base_cell.
+
+    Outputs
+    -------
+    output : ndarray
+        Of the shape that base_cell gives.
+    states : list of ndarray
+        The next states.
+
+    Raises
+    ------
+    ValueError
+        For a BidirectionalCell; when it is called, for a probability of 1 or more.
 
     Examples
     --------
@@ -598,7 +846,7 @@ class ZoneoutCell(ModifierCell):
 
 
 class ResidualCell(ModifierCell):
-    """The output plus the input.
+    """The output of another cell plus its input, which has the same shape.
 
     Parameters
     ----------
@@ -607,13 +855,27 @@ class ResidualCell(ModifierCell):
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    inputs : ndarray
+        What base_cell takes.
+    states : list of ndarray
+        Those of base_cell.
+
+    Outputs
+    -------
+    output : ndarray
+        Of the shape of the inputs.
+    states : list of ndarray
+        The next states.
+
     Examples
     --------
     >>> cell = rnn.ResidualCell(rnn.RNNCell(3))
-    >>> cell.initialize()
-    >>> output, states = cell(np.ones((2, 3)), cell.begin_state(2))
-    >>> output.shape, [state.shape for state in states]
-    ((2, 3), [(2, 3)])
+    >>> cell.initialize("zeros")
+    >>> output, states = cell(np.ones((1, 3)), cell.begin_state(1))
+    >>> print(output)
+    [[1. 1. 1.]]
     """
 
     def forward(self, inputs, states):
@@ -621,29 +883,67 @@ class ResidualCell(ModifierCell):
         return y + inputs, states
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
-        parts = _parts(length, inputs, layout)
+        """All steps: the outputs, and the last states; see RecurrentCell.unroll().
+
+        Parameters
+        ----------
+        length, inputs, begin_state, layout, merge_outputs, valid_length
+            As of RecurrentCell.unroll().
+
+        Returns
+        -------
+        tuple
+            The outputs, an array or a list, and the list of the last states.
+
+        Raises
+        ------
+        ValueError
+            For another layout, a length that is not that of the inputs, none at all, or a valid_length of another
+            shape.
+        """
+        parts = parts_of(length, inputs, layout)
         ys, states = self.base_cell.unroll(length, parts, begin_state, layout, False, valid_length)
-        return _joined([y + x for y, x in zip(ys, parts)], layout, merge_outputs,
+        return joined([y + x for y, x in zip(ys, parts)], layout, merge_outputs,
                        recurrent.lengths_of(valid_length, len(parts[0]))), states
 
 
 class VariationalDropoutCell(ModifierCell):
-    """In training, elements of inputs, outputs and the first state set to zero: the same ones in each step of unroll().
+    """In training, elements of inputs, outputs and the first state set to zero: the same ones in each step.
 
-    drop_inputs, drop_states, drop_outputs: how many, as shares. reset() draws others.
+    It keeps what it drops for the next step, so it is never replayed, even after hybridize(); reset(), which
+    unroll() calls, has others drawn.
 
     Parameters
     ----------
     base_cell : RecurrentCell
         The other cell.
     drop_inputs : float
-        The probability, of inputs.
+        The probability, of inputs; below 1.
     drop_states : float
-        The probability, of states.
+        The probability, of the first state; below 1.
     drop_outputs : float
-        The probability, of outputs.
+        The probability, of outputs; below 1.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        What base_cell takes.
+    states : list of ndarray
+        Those of base_cell.
+
+    Outputs
+    -------
+    output : ndarray
+        Of the shape that base_cell gives.
+    states : list of ndarray
+        The next states.
+
+    Raises
+    ------
+    ValueError
+        For drop_states of a BidirectionalCell; when it is called, for a probability of 1 or more.
 
     Examples
     --------

@@ -68,7 +68,15 @@ class _RNNLayer(HybridBlock):
 
     @property
     def rnn_param(self):
-        """All parameters as the one that MXNet 2 has: see Packed."""
+        """All parameters as the one vector that MXNet 2 has.
+
+        Weights of all layers, then biases, in the order of their names.
+
+        Returns
+        -------
+        Packed
+            Its data(), grad() and set_data() are those of the vector.
+        """
         return Packed({name: getattr(self, name) for kind in ("weight", "bias") for names in self._names
                        for name in names if kind in name}, self._apart)
 
@@ -82,23 +90,65 @@ class _RNNLayer(HybridBlock):
         return {name: x for names, found in zip(self._names, parts) for name, x in zip(names, found)}
 
     def infer_shape(self, inputs, *args):
+        """Set the shapes of the parameters that depend on the input.
+
+        Parameters
+        ----------
+        inputs : ndarray
+            The first input, as forward() has it.
+        *args
+            Of forward(); they do not matter.
+        """
         for names in self._names[:self._directions]:
             weight = getattr(self, names[0])
             weight.shape = weight.shape[0], inputs.shape[2]
 
     def cast(self, dtype):
-        """Change the type of the parameters, and of the states that begin_state() makes."""
+        """Change the type of the parameters, and of the states that begin_state() makes.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The new type.
+        """
         super().cast(dtype)
         self._dtype = np.dtype(dtype)
 
     def state_info(self, batch_size=0):
-        """Of each state the shape, the meaning of its axes, and the type."""
+        """Of each state the shape, the meaning of its axes, and the type.
+
+        Parameters
+        ----------
+        batch_size : int
+            How many sequences there are.
+
+        Returns
+        -------
+        list of dict
+            With "shape", "dtype" and "__layout__", letters for the axes.
+        """
         sizes = [self._projection_size or self._hidden_size] + [self._hidden_size] * (self._mode == "lstm")
         return [{"shape": (len(self._names), batch_size, size), "__layout__": "LNC", "dtype": self._dtype}
                 for size in sizes]
 
     def begin_state(self, batch_size=0, func=np.zeros, ctx=None, **kwargs):
-        """The states before the first step: zeros, or what func(shape=..., dtype=..., **kwargs) makes."""
+        """The states before the first step: zeros, or what a function makes.
+
+        Parameters
+        ----------
+        batch_size : int
+            How many sequences there are.
+        func : callable
+            Called with shape, dtype and kwargs by name, for each state.
+        ctx : Device, optional
+            Where they go. None: where func makes them.
+        **kwargs
+            Further arguments of func; those that are None are left out.
+
+        Returns
+        -------
+        list of ndarray
+        """
         return begin(self.state_info(batch_size), func, ctx, kwargs)
 
     def forward(self, inputs, states=None, sequence_length=None):
@@ -142,38 +192,68 @@ class _RNNLayer(HybridBlock):
 
 
 class RNN(_RNNLayer):
-    """h' = activation(W x + b + V h + d), with activation "relu" or "tanh".
+    """Layers of simple units over sequences: h' = activation(W x + b + V h + d).
+
+    Parameters are called l0_i2h_weight (of the input), l0_h2h_weight (of the state), l0_i2h_bias, l0_h2h_bias,
+    then l1_...; of the way back r0_... Each has hidden_size rows for each gate. rnn_param is all of them as one
+    vector.
 
     Parameters
     ----------
     hidden_size : int
         Numbers of the state.
     num_layers : int
-        How many layers.
-    activation : str, optional
-        A function by its name, as of Activation.
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+        How many layers are on top of each other.
+    activation : str
+        "relu" or "tanh".
+    layout : str
+        Of inputs and outputs: "TNC", (time, batch, size), or "NTC".
     dropout : float
-        The probability of dropout between layers.
+        The probability with which elements between layers are set to zero, in training; below 1.
     bidirectional : bool
-        Two directions a layer.
+        Each layer goes through time both ways, and has twice the outputs.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     input_size : int
-        Numbers of the input; 0: what the first input has.
+        Numbers of the input; 0: as many as the first input has.
     dtype : dtype
-        Of the parameters.
+        Of the parameters and of states.
     use_sequence_length : bool
-        Called with the lengths of the sequences, too.
+        Sequences have lengths of their own, with which it is called.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
+
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (time, batch, input_size), or as the layout says; at least one step.
+    states : ndarray or list of ndarray, optional
+        The states before the first step, as begin_state() makes them, each of shape (num_layers * directions,
+        batch, hidden_size). None: zeros.
+    sequence_length : ndarray, optional
+        Of shape (batch,): how many steps each sequence has; with use_sequence_length.
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (time, batch, directions * hidden_size), or as the layout says. It is 0 beyond the lengths of
+        sequences.
+    states : list of ndarray
+        The states after the last step, only where states are given: [h].
+
+    Raises
+    ------
+    ValueError
+        For another layout or activation; when it is called, for inputs of other than three axes, states of
+        other shapes, and lengths that are missing, or given without use_sequence_length.
+    RuntimeError
+        When it is called before initialize().
 
     Examples
     --------
@@ -181,6 +261,9 @@ class RNN(_RNNLayer):
     >>> net.initialize()
     >>> net(np.ones((5, 2, 3))).shape
     (5, 2, 4)
+    >>> output, states = net(np.ones((5, 2, 3)), net.begin_state(2))
+    >>> states[0].shape
+    (2, 2, 4)
     """
 
     def __init__(self, hidden_size, num_layers=1, activation="relu", layout="TNC", dropout=0, bidirectional=False,
@@ -193,50 +276,82 @@ class RNN(_RNNLayer):
 
 
 class LSTM(_RNNLayer):
-    """c' = f * c + i * g and h' = o * tanh(c'), of four gates of W x + b + V h + d: i, f, g and o, in this order.
+    """Layers of long short-term memory over sequences: c' = f * c + i * g and h' = o * tanh(c').
 
-    i, f and o are sigmoids, g is a tanh. The states are h and c. projection_size: h' is P (o * tanh(c')), of so many
-    elements, with P called h2r_weight.
+    Four gates of W x + b + V h + d: i, f, g and o, in this order in the rows of the weights. i, f and o are
+    sigmoids, g is a tanh. The states are h and c. With a projection_size h' is P (o * tanh(c')), with P called
+    h2r_weight.
+
+    Parameters are called l0_i2h_weight (of the input), l0_h2h_weight (of the state), l0_i2h_bias, l0_h2h_bias,
+    then l1_...; of the way back r0_... Each has hidden_size rows for each gate. rnn_param is all of them as one
+    vector.
 
     Parameters
     ----------
     hidden_size : int
         Numbers of the state.
     num_layers : int
-        How many layers.
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+        How many layers are on top of each other.
+    layout : str
+        Of inputs and outputs: "TNC", (time, batch, size), or "NTC".
     dropout : float
-        The probability of dropout between layers.
+        The probability with which elements between layers are set to zero, in training; below 1.
     bidirectional : bool
-        Two directions a layer.
+        Each layer goes through time both ways, and has twice the outputs.
     input_size : int
-        Numbers of the input; 0: what the first input has.
+        Numbers of the input; 0: as many as the first input has.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     projection_size : int, optional
-        Numbers that it shows of its state.
+        Numbers that it shows of its state. None: all.
     h2r_weight_initializer : str or Initializer, optional
-        First values of the projection.
+        First values of the projection. None: those that initialize() is told.
     dtype : dtype
-        Of the parameters.
+        Of the parameters and of states.
     use_sequence_length : bool
-        Called with the lengths of the sequences, too.
+        Sequences have lengths of their own, with which it is called.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (time, batch, input_size), or as the layout says; at least one step.
+    states : list of ndarray, optional
+        The states before the first step, as begin_state() makes them, each of shape (num_layers * directions,
+        batch, hidden_size), h with a projection_size in place of hidden_size. None: zeros.
+    sequence_length : ndarray, optional
+        Of shape (batch,): how many steps each sequence has; with use_sequence_length.
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (time, batch, directions * hidden_size), or as the layout says; with a projection_size that is
+        in place of hidden_size. It is 0 beyond the lengths of sequences.
+    states : list of ndarray
+        The states after the last step, only where states are given: [h, c].
+
+    Raises
+    ------
+    ValueError
+        For another layout; when it is called, for inputs of other than three axes, states of other shapes, and
+        lengths that are missing, or given without use_sequence_length.
+    RuntimeError
+        When it is called before initialize().
+
     Examples
     --------
-    >>> net = rnn.LSTM(4, num_layers=2)
+    >>> net = rnn.LSTM(4, num_layers=2, bidirectional=True)
     >>> net.initialize()
-    >>> net(np.ones((5, 2, 3))).shape
-    (5, 2, 4)
+    >>> output, (h, c) = net(np.ones((5, 2, 3)), net.begin_state(2))
+    >>> output.shape, h.shape, c.shape
+    ((5, 2, 8), (4, 2, 4), (4, 2, 4))
     """
 
     def __init__(self, hidden_size, num_layers=1, layout="TNC", dropout=0, bidirectional=False, input_size=0,
@@ -250,45 +365,77 @@ class LSTM(_RNNLayer):
 
 
 class GRU(_RNNLayer):
-    """h' = (1 - z) * n + z * h, with n = tanh(W x + b + r * (V h + d)); r and z are sigmoids of W x + b + V h + d.
+    """Layers of gated recurrent units over sequences: h' = (1 - z) * n + z * h.
 
-    The rows of the weights are those of r, z and n, in this order.
+    n = tanh(W x + b + r * (V h + d)); r and z are sigmoids of W x + b + V h + d. The rows of the weights are
+    those of r, z and n, in this order.
+
+    Parameters are called l0_i2h_weight (of the input), l0_h2h_weight (of the state), l0_i2h_bias, l0_h2h_bias,
+    then l1_...; of the way back r0_... Each has hidden_size rows for each gate. rnn_param is all of them as one
+    vector.
 
     Parameters
     ----------
     hidden_size : int
         Numbers of the state.
     num_layers : int
-        How many layers.
-    layout : str, optional
-        As "NCW", "NCHW" or "NCDHW", which are the defaults.
+        How many layers are on top of each other.
+    layout : str
+        Of inputs and outputs: "TNC", (time, batch, size), or "NTC".
     dropout : float
-        The probability of dropout between layers.
+        The probability with which elements between layers are set to zero, in training; below 1.
     bidirectional : bool
-        Two directions a layer.
+        Each layer goes through time both ways, and has twice the outputs.
     input_size : int
-        Numbers of the input; 0: what the first input has.
+        Numbers of the input; 0: as many as the first input has.
     i2h_weight_initializer : str or Initializer, optional
-        First values of the input's weights.
+        First values of the input's weights. None: those that initialize() is told.
     h2h_weight_initializer : str or Initializer, optional
-        First values of the state's weights.
+        First values of the state's weights. None: those that initialize() is told.
     i2h_bias_initializer : str or Initializer
         First values of the input's biases.
     h2h_bias_initializer : str or Initializer
         First values of the state's biases.
     dtype : dtype
-        Of the parameters.
+        Of the parameters and of states.
     use_sequence_length : bool
-        Called with the lengths of the sequences, too.
+        Sequences have lengths of their own, with which it is called.
     **kwargs
         Of Block: `prefix` and `params`, as MXNet has them.
 
+    Inputs
+    ------
+    inputs : ndarray
+        Of shape (time, batch, input_size), or as the layout says; at least one step.
+    states : ndarray or list of ndarray, optional
+        The states before the first step, as begin_state() makes them, each of shape (num_layers * directions,
+        batch, hidden_size). None: zeros.
+    sequence_length : ndarray, optional
+        Of shape (batch,): how many steps each sequence has; with use_sequence_length.
+
+    Outputs
+    -------
+    output : ndarray
+        Of shape (time, batch, directions * hidden_size), or as the layout says. It is 0 beyond the lengths of
+        sequences.
+    states : list of ndarray
+        The states after the last step, only where states are given: [h].
+
+    Raises
+    ------
+    ValueError
+        For another layout; when it is called, for inputs of other than three axes, states of other shapes, and
+        lengths that are missing, or given without use_sequence_length.
+    RuntimeError
+        When it is called before initialize().
+
     Examples
     --------
-    >>> net = rnn.GRU(4, num_layers=2)
+    >>> net = rnn.GRU(4, layout="NTC", use_sequence_length=True)
     >>> net.initialize()
-    >>> net(np.ones((5, 2, 3))).shape
-    (5, 2, 4)
+    >>> output = net(np.ones((2, 5, 3)), None, np.array([5, 1]))
+    >>> output.shape, bool((output[1, 1:] == 0).all())
+    ((2, 5, 4), True)
     """
 
     def __init__(self, hidden_size, num_layers=1, layout="TNC", dropout=0, bidirectional=False, input_size=0,

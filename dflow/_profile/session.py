@@ -18,7 +18,7 @@ OWN = 1 << 18               # of a program's own: spans, counters, marks; likewi
 # What a session may be about: events of traces, by their category or, of counters, their name.
 OPERATIONS, USE, WAITS = "operations", "memory", "waits"
 KINDS = {"task": OPERATIONS, "part": OPERATIONS, "dependency": OPERATIONS, "pending tasks": OPERATIONS,
-         "memory": USE, "wait": WAITS, "wake": WAITS}
+         "copy": OPERATIONS, "steal": OPERATIONS, "memory": USE, "wait": WAITS, "wake": WAITS}
 
 
 class Session:

@@ -6,10 +6,11 @@ from dflow._base.threads cimport (
     Cores, bell_lock, bell_ring_one, bell_unlock, bell_wait_on, cores_all, cores_place, cores_without, now_ns,
     this_core)
 from dflow._runtime.events cimport note_woke, watched
+from dflow._base.thread_state cimport CPUS
 from dflow._runtime.graph cimport Task
 from dflow._runtime.open_group cimport Closed, Ripeness, close_group, group_waits, ripe
 from dflow._runtime.queues cimport COPIES_TO, Lane, Runner, any_queued, lanes, push, shared, used
-from dflow._runtime.runners cimport enter, leave
+from dflow._runtime.runners cimport enter, leave, this_runner
 from dflow._runtime.splits cimport any_split
 from dflow._runtime.tuning cimport CALL_NS, LONG_NS, LULL_NS, WATCH_NS
 
@@ -35,9 +36,12 @@ cdef void wake_worker(Lane* lane, bint surely) noexcept nogil:
     wake_one(lane)
 
 cdef void wake_for_pieces(Lane* lane, int there, long long pieces, double cost) noexcept nogil:
-    """As many as there are pieces left, but for those who are there, or will see the split kernel by themselves."""
+    """As many as there are pieces left, but for those who are there, or will see the split kernel by themselves: a
+    thread that waits, too."""
     cdef int i, workers = load_int(&lane.nworkers)
     cdef double together = cost + load_i64(&lane.parking.unshared)
+    if lane.number < CPUS and load_int(&shared.apart) == 0:
+        there = max(there, waiting_beside(this_runner()))
     full_fence()                    # the kernel's opening, before the look at `sleeping`
     for i in range(there + load_int(&lane.parking.searching) + load_int(&lane.parking.coming), workers - 1):
         if i + 1 >= there + pieces or together < CALL_NS or load_int(&lane.parking.sleeping) == 0 or (
@@ -70,13 +74,21 @@ cdef bint crowded(Lane* lane) noexcept nogil:
     awake -= load_int(&lane.parking.hosting) + load_int(&lane.parking.engaged)
     return awake > 0 and awake + load_int(&shared.helping) + submitting() >= load_int(&lane.nworkers)
 
+cdef inline int waiting_beside(Runner* me) noexcept nogil:
+    """Threads that wait, and are awake, but for `me`."""
+    return load_int(&shared.helping) - (me != NULL and me.helping)
+
+cdef inline bint cores_taken(Lane* lane) noexcept nogil:
+    """Whether, besides the worker that asks, as many threads run tasks, or wait for them awake, as there are workers."""
+    cdef int awake = load_int(&lane.started) - load_int(&lane.parking.sleeping) - load_int(&lane.parking.coming) - 1
+    return (lane.number < CPUS and load_int(&shared.apart) == 0
+            and awake - load_int(&lane.parking.hosting) + load_int(&shared.helping) >= load_int(&lane.nworkers))
+
 cdef bint somebody_looks(Lane* lane, Runner* me) noexcept nogil:
     """Whether another thread looks for work, and has a core for it."""
-    cdef int waiting = load_int(&shared.helping)
+    cdef int waiting = waiting_beside(me)
     cdef int workers = load_int(&lane.started) - load_int(&lane.parking.hosting)
     workers -= load_int(&lane.parking.sleeping) + load_int(&lane.parking.coming)
-    if me != NULL and me.helping:
-        waiting -= 1
     if waiting <= 0 and load_int(&lane.parking.searching) == 0:
         return False
     if me == NULL or me.lane == NULL:
@@ -185,7 +197,8 @@ cdef void end_search(Lane* lane) noexcept nogil:
     full_fence()                    # pairs with wake_worker(): who pushed before relied on it
 
 cdef void look_around(Runner* me) noexcept nogil:
-    """An open group is watched until it fills, or is taken when nobody joins it any more."""
+    """An open group is watched until it fills, or is taken when nobody joins it any more. Where others need all cores,
+    there is nothing to be seen: who is done looks around in its turn."""
     cdef long long now = now_ns()
     cdef long long until = now + (WATCH_NS if me.lane.number < COPIES_TO else 0)    # copies leave the cores to others
     cdef unsigned int turn = 0
@@ -198,6 +211,8 @@ cdef void look_around(Runner* me) noexcept nogil:
         turn += 1
         if turn % GLANCES:              # who adds to the group needs its memory, too
             continue
+        if cores_taken(me.lane):
+            return
         now = now_ns()
         if group_waits() == me.lane:
             if ripe(&seen, now):

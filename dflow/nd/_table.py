@@ -1,19 +1,31 @@
 """How the functions of nd are made from those of np and npx: a table of names and arguments."""
 
 import ast
+import inspect
 
 from dflow import npx
 from dflow import numpy as np
+from dflow.nd._texts import text_of
 
 _MODULES = {"np": np, "npx": npx}
 
 
-def function_of(called, target, given, cast=None):
-    """A function of MXNet 1 that calls another one.
+def given_to(result, out):
+    """A result, or the array that it shall go to, with it."""
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def function_of(called, path, given, cast=None, home="nd"):
+    """A function of MXNet 1 that calls another one, of a path as "npx.softmax".
 
     given: its parameters in order, those before the | handed on by place, the others by name: `a`, or `a:b`, which is b
     there, or `a=2`, which is 2 unless given; `-a` is ignored. cast: the type of its result, if it has another.
     """
+    module, _, attribute = path.partition(".")
+    target = getattr(_MODULES[module], attribute)
     first, names, defaults = parameters(given)
     order = (*first, *names)
 
@@ -33,14 +45,12 @@ def function_of(called, target, given, cast=None):
         result = target(*places, **(defaults | named))
         if cast is not None:
             result = result.astype(cast)
-        if out is None:
-            return result
-        out[...] = result
-        return out
+        return given_to(result, out)
 
     function.__name__ = function.__qualname__ = called
     function.__module__ = "dflow.nd"
-    function.__doc__ = f"{called}({', '.join(order)}): {target.__name__}() with MXNet's arguments."
+    function.__doc__ = text_of(f"{home}.{called}", path, target, order, names, defaults, cast)
+    function.__signature__ = signature_of(target, first, names, defaults)
     return function
 
 
@@ -57,12 +67,31 @@ def parameters(given):
     return first.split(), names, defaults
 
 
-def read(text, cast=None):
-    """The functions of a table, by name: lines of names, a function ({}: of that name) and parameters."""
+def signature_of(target, first, names, defaults):
+    """The signature of a function of MXNet 1's: the parameters by name have their defaults, or the target's."""
+    theirs = inspect.signature(target).parameters if names or len(first) > 2 else {}
+    kind, made = inspect.Parameter.POSITIONAL_OR_KEYWORD, []
+    places = list(theirs)
+    for k, name in enumerate((*first, *names)):
+        known = names[name] if name in names else name if name in theirs else places[k] if theirs else name
+        default = defaults.get(known, theirs[known].default if known in theirs else inspect.Parameter.empty)
+        if name in first and target.__module__ == "dflow.numpy":
+            default = inspect.Parameter.empty
+        elif known is None or default is inspect.Parameter.empty and any(p.default is not p.empty for p in made):
+            default = None
+        made.append(inspect.Parameter(name, kind, default=default))
+    made += (inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in ("out", "name"))
+    return inspect.Signature(made)
+
+
+def read(text, cast=None, home="nd"):
+    """The functions of a table, by name: lines of names, a function ({}: of that name) and parameters.
+
+    home: where examples find them.
+    """
     made = {}
     for line in text.strip().splitlines():
         names, target, given = line.split(None, 2)
-        module, _, attribute = target.partition(".")
         for name in names.split("/"):
-            made[name] = function_of(name, getattr(_MODULES[module], attribute.format(name)), given, cast)
+            made[name] = function_of(name, target.format(name), given, cast, home)
     return made

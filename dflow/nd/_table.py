@@ -1,6 +1,7 @@
 """How the functions of nd are made from those of np and npx: a table of names and arguments."""
 
 import ast
+import functools
 import inspect
 
 from dflow import npx
@@ -70,18 +71,24 @@ def parameters(given):
 def signature_of(target, first, names, defaults):
     """The signature of a function of MXNet 1's: the parameters by name have their defaults, or the target's."""
     theirs = inspect.signature(target).parameters if names or len(first) > 2 else {}
-    kind, made = inspect.Parameter.POSITIONAL_OR_KEYWORD, []
-    places = list(theirs)
+    places, empty, made = list(theirs), inspect.Parameter.empty, {}
     for k, name in enumerate((*first, *names)):
         known = names[name] if name in names else name if name in theirs else places[k] if theirs else name
-        default = defaults.get(known, theirs[known].default if known in theirs else inspect.Parameter.empty)
+        default = defaults.get(known, theirs[known].default if known in theirs else empty)
         if name in first and target.__module__ == "dflow.numpy":
-            default = inspect.Parameter.empty
-        elif known is None or default is inspect.Parameter.empty and any(p.default is not p.empty for p in made):
+            default = empty
+        elif known is None or default is empty and any(x is not empty for x in made.values()):
             default = None
-        made.append(inspect.Parameter(name, kind, default=default))
-    made += (inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in ("out", "name"))
-    return inspect.Signature(made)
+        made[name] = default
+    return _signature(*made.items())
+
+
+@functools.cache
+def _signature(*defaults):
+    """One of parameters and their defaults, and of `out` and `name`: many functions share it."""
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    made = [inspect.Parameter(name, kinds[0], default=default) for name, default in defaults]
+    return inspect.Signature([*made, *(inspect.Parameter(name, kinds[1], default=None) for name in ("out", "name"))])
 
 
 def read(text, cast=None, home="nd"):

@@ -316,6 +316,36 @@ ndarray
 
 >>> print(nd.where(nd.array([1, 0, 1]), nd.array([1, 2, 3]), nd.array([-1, -2, -3])))
 [ 1. -2.  3.]
+
+nd.batch_take
+
+The element of each row that an index says.
+
+a : ndarray
+    Of shape (rows, columns).
+indices : ndarray
+    Of shape (rows,), also of a floating point dtype; one that is out of bounds is the nearest that is in.
+
+ndarray
+    Of shape (rows,), and a's dtype.
+
+>>> print(nd.batch_take(nd.array([[1, 2], [3, 4]]), nd.array([1, 0])))
+[2. 3.]
+
+nd.choose_element_0index
+
+The element of each row that an index says: batch_take() by its older name.
+
+lhs : ndarray
+    Of shape (rows, columns).
+rhs : ndarray
+    Of shape (rows,), also of a floating point dtype; one that is out of bounds is the nearest that is in.
+
+ndarray
+    Of shape (rows,), and the dtype of lhs.
+
+>>> print(nd.choose_element_0index(nd.array([[1, 2], [3, 4]]), nd.array([1, 0])))
+[2. 3.]
 """
 
 # What is said otherwise than in npx.
@@ -347,10 +377,12 @@ def text_of(called, path, target, order, names, defaults, cast):
         result = FLOATS.format(shape) if cast else SAME.format(shape, path[3:])
         return _whole(summary, UNARY if len(order) == 1 else BINARY, result, RAISES,
                       f">>> print({called}({arrays}){rounded})\n{printed}")
-    if path in _blocks:
-        summary, told, result, examples = _blocks[path]
+    if path in _blocks or called in _blocks:
+        summary, told, result, examples = _blocks.get(called) or _blocks[path]
         return _whole(summary, told, result, RAISES, examples.replace(f"nd.{path[3:]}(", f"{called}("))
     text = plain(target.__doc__)
+    if not text:
+        return None             # python -OO has none
     for words in OTHERWISE.get(path, ()):
         text = text.replace(*words)
     parts = _SECTION.split(text)

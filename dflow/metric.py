@@ -35,7 +35,30 @@ def __dir__():
 
 
 class NegativeLogLikelihood(CrossEntropy):
-    """The mean of -log(likelihood of the label)."""
+    """The mean of -log(how likely the label was said to be): CrossEntropy, by another name that MXNet 1 has.
+
+    update() takes labels, the numbers of classes, and predictions with one more axis; get() waits.
+
+    Parameters
+    ----------
+    eps : float
+        The least likelihood that counts: a smaller one is taken for this.
+    name, output_names, label_names : optional
+        What get() calls it, and what update_dict() takes: see EvalMetric.
+
+    Raises
+    ------
+    ValueError
+        By update(), for predictions that are not as many as labels times classes.
+
+    Examples
+    --------
+    >>> loss = dflow.metric.NegativeLogLikelihood()
+    >>> loss.update(np.array([0, 1]), np.array([[0.5, 0.5], [0.5, 0.5]]))
+    >>> name, value = loss.get()
+    >>> round(value, 4)
+    0.6931
+    """
 
     def __init__(self, eps=1e-12, name="nll-loss", output_names=None, label_names=None):
         super().__init__(eps, name=name, output_names=output_names, label_names=label_names)

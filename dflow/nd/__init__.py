@@ -14,39 +14,20 @@ NumPy refuses: there the codes count. x.take() of floating point indices is alon
 Loading it also lets arrays take what npx.set_np() does (see there): lists of axes, whole numbers as indices.
 """
 
-import io
-import itertools
-import math
-
-from dflow import npx
 from dflow import numpy as np
-from dflow._array.core import array as as_array
 from dflow._array.core import attach, is_array, ndarray, set_mxnet_rules
 from dflow._base.missing import missing
 from dflow._engine import waitall
 from dflow._functions.advanced_indexing import take_as_numpy
 from dflow._functions.numpy_inline import or_else
-from dflow._functions.placement import put_on
-from dflow._tracing.tape import detach
 from dflow.nd import _table, contrib, linalg, op, random
-from dflow.nd._networks import (  # noqa: F401
-    LRN,
-    BilinearSampler,
-    GridGenerator,
-    SequenceLast,
-    SequenceReverse,
-    SoftmaxActivation,
-    SpatialTransformer,
-    UpSampling,
-    depth_to_space,
-    hard_sigmoid,
-    moments,
-    ravel_multi_index,
-    space_to_depth,
-    unravel_index,
-)
+from dflow.nd._making import *  # noqa: F403
+from dflow.nd._networks import *  # noqa: F403
+from dflow.nd._shapes import *  # noqa: F403
+from dflow.nd._shapes import CODES, reshape
+from dflow.nd._values import *  # noqa: F403
+from dflow.nd._values import take
 from dflow.npx import from_dlpack, from_numpy, image, to_dlpack_for_read, to_dlpack_for_write  # noqa: F401
-from dflow.ops import files
 
 __getattr__ = missing(__name__, """BatchNorm_v1 Convolution_v1 Correlation Crop Custom IdentityAttachKLSparseReg
     LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput Pooling_v1 SVMOutput adam_update all_finite
@@ -83,7 +64,17 @@ class _ArraysAlone(type):
 
 
 class NDArray(metaclass=_ArraysAlone):
-    """The class of arrays, as MXNet 1 calls it, for isinstance(): their type is np.ndarray."""
+    """The class of arrays, as MXNet 1 calls it, for isinstance(): their type is np.ndarray.
+
+    Calling it makes an array, as np.ndarray() does; a class derived from it is one of np.ndarray.
+
+    Examples
+    --------
+    >>> isinstance(nd.zeros(2), nd.NDArray), isinstance(numpy.zeros(2), nd.NDArray)
+    (True, False)
+    >>> nd.NDArray((2, 3)).shape
+    (2, 3)
+    """
 
 
 # -- the table: a name, what it calls, parameters ----------------------------------------------------
@@ -167,416 +158,40 @@ logical_not                                                      np.logical_not 
 globals().update(_functions)
 
 
-# -- making arrays ---------------------------------------------------------------------------------
-
-def array(source_array, ctx=None, dtype=None):
-    """A new array: float32, but of the type of another array of ours."""
-    if dtype is None:
-        dtype = source_array.dtype if is_array(source_array) else np.float32
-    return put_on(np.array(source_array, dtype), ctx)
-
-
-def _filled(name, function):
-    def make(shape, ctx=None, dtype=None, stype=None, out=None, name=None):
-        if stype not in (None, "default"):
-            raise ValueError(f"stype must be 'default', not {stype!r}: dflow has no sparse arrays")
-        return _given(put_on(function(shape, dtype=dtype or np.float32), ctx), out)
-
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"np.{name}(), float32 unless asked for."
-    return make
-
-
-empty, zeros, ones = (_filled(_name, getattr(np, _name)) for _name in ("empty", "zeros", "ones"))
-
-
-def full(shape, val, ctx=None, dtype=np.float32, out=None):
-    """One value everywhere."""
-    return _given(put_on(np.full(shape, val, dtype), ctx), out)
-
-
-def _given(result, out):
-    if out is None:
-        return result
-    out[...] = result
-    return out
-
-
-def zeros_like(data, out=None):
-    """Zeros of the same shape and type."""
-    return _given(np.zeros_like(data), out)
-
-
-def ones_like(data, out=None):
-    """Ones of the same shape and type."""
-    return _given(np.ones_like(data), out)
-
-
-def arange(start, stop=None, step=1.0, repeat=1, infer_range=None, ctx=None, dtype=np.float32):
-    """start, start + step, ... below stop, each number `repeat` times."""
-    result = np.arange(*((0, start) if stop is None else (start, stop)), step, dtype=dtype)
-    return put_on(result if repeat == 1 else np.repeat(result, repeat), ctx)
-
-
-def linspace(start, stop, num, endpoint=True, ctx=None, dtype=np.float32):
-    """So many numbers at equal distances."""
-    return put_on(np.linspace(start, stop, num, endpoint, dtype=dtype), ctx)
-
-
-def eye(N, M=0, k=0, ctx=None, dtype=np.float32):
-    """Ones on a diagonal, of N rows and M columns, which are as many for 0."""
-    return put_on(np.eye(N, M or None, k, dtype=dtype or np.float32), ctx)
-
-
-# -- reductions ------------------------------------------------------------------------------------
-
-def _axes(x, axis, exclude):
-    """Axes as NumPy reads them: None for all; with `exclude` all but those."""
-    if axis is None or isinstance(axis, (list, tuple)) and not axis:
-        return () if exclude else None
-    axes = {k % x.ndim if -x.ndim <= k < x.ndim else k for k in (axis if isinstance(axis, (list, tuple)) else (axis,))}
-    return tuple(k for k in range(x.ndim) if k not in axes) if exclude else tuple(axes)
-
-
-def _reduction(name):
-    function = getattr(np, name)
-
-    def reduce(data, axis=None, keepdims=False, exclude=False, out=None):
-        x = as_array(data)
-        return _given(function(x, axis=_axes(x, axis, exclude), keepdims=bool(keepdims)), out)
-
-    reduce.__name__ = reduce.__qualname__ = name
-    reduce.__doc__ = f"np.{name}() along one or more axes, or with `exclude` along all others."
-    return reduce
-
-
-globals().update({_name: _reduction(_name) for _name in "sum mean max min prod nansum nanprod".split()})
-sum_axis, max_axis, min_axis = (globals()[_name] for _name in ("sum", "max", "min"))
-
-
-def fill_element_0index(lhs, mhs, rhs):
-    """A copy of rows, each with another number, of `mhs`, in the column that rhs tells."""
-    result = as_array(lhs).copy()
-    result[np.arange(len(result)), as_array(rhs).astype(np.int64)] = mhs
-    return result
-
-
-def onehot_encode(indices, out):
-    """one_hot() of as many columns as `out` has, into it."""
-    out[...] = npx.one_hot(indices, out.shape[1])
-    return out
-
-
-def norm(data, ord=2, axis=None, keepdims=False, out=None):
-    """The sum of absolute values (ord=1), or the root of the sum of squares (ord=2), along one or two axes or all."""
-    x = as_array(data)
-    axis = tuple(axis) if isinstance(axis, list) else axis
-    if ord not in (1, 2):
-        raise ValueError(f"ord must be 1 or 2, not {ord!r}")
-    parts = np.abs(x) if ord == 1 else np.square(x)
-    total = np.sum(parts, axis=axis, keepdims=keepdims)
-    return _given(total if ord == 1 else np.sqrt(total), out)
-
-
-def argmax_channel(data):
-    """The index of the largest element of each row, float32."""
-    return _functions["argmax"](data, axis=1)
-
-
-# -- products --------------------------------------------------------------------------------------
-
-def dot(lhs, rhs, transpose_a=False, transpose_b=False, forward_stype=None, out=None):
-    """The sum of products over the last axis of lhs and the first of rhs; either is transposed first if asked for."""
-    a, b = as_array(lhs), as_array(rhs)
-    a, b = (a.T if transpose_a else a), (b.T if transpose_b else b)
-    return _given(np.dot(a, b) if b.ndim < 3 else np.tensordot(a, b, 1), out)
-
-
-def add_n(*args, out=None):
-    """The sum of arrays."""
-    return _given(npx.add_n(*args), out)
-
-
-ElementWiseSum = add_n
-
-
-# -- shapes ----------------------------------------------------------------------------------------
-
-CODES = (0, -2, -3, -4)
-
-
-def _decoded(shape, codes):
-    """The lengths that the codes of nd.reshape() stand for."""
-    lengths, rest, codes = [], list(shape), iter(codes)
-    for code in codes:
-        if code in CODES and not (rest or code == -2):
-            raise ValueError(f"shape has more codes than {tuple(shape)} has axes")
-        if code == 0:
-            lengths.append(rest.pop(0))
-        elif code == -2:
-            lengths.extend(rest)
-            rest = []
-        elif code == -3:
-            lengths.append(math.prod(rest[:2]))
-            rest = rest[2:]
-        elif code == -4:
-            n, parts = rest.pop(0), list(itertools.islice(codes, 2))
-            if len(parts) != 2:
-                raise ValueError("shape must have two lengths after -4")
-            if -1 in parts:
-                parts[parts.index(-1)] = n // -math.prod(parts)
-            if math.prod(parts) != n:
-                raise ValueError(f"shape splits an axis of length {n} into {tuple(parts)}")
-            lengths.extend(parts)
-        elif code < -4:
-            raise ValueError(f"shape must not have {code}")
-        else:
-            lengths.append(code)
-            rest = rest[1:]
-    return tuple(lengths)
-
-
-def reshape(data, shape, reverse=False, out=None):
-    """The same elements in another shape. 0: the length of this axis; -1: what is left; -2: all axes that are left;
-    -3: two axes as one; -4: an axis as two, whose lengths follow. reverse: read from the last axis on.
-    """
-    x = as_array(data)
-    codes = (shape,) if isinstance(shape, int) else tuple(shape)
-    lengths = _decoded(x.shape[::-1], codes[::-1])[::-1] if reverse else _decoded(x.shape, codes)
-    return _given(x.reshape(lengths), out)
-
-
-Reshape = reshape
-
-
-def broadcast_to(data, shape, out=None):
-    """A copy in a shape that axes of length 1 are repeated to; 0: the length that it has."""
-    x = as_array(data)
-    wanted = [n or m for n, m in zip(shape, x.shape)] if len(shape) == x.ndim else shape
-    return _given(np.broadcast_to(x, tuple(wanted)).copy(), out)
-
-
-def broadcast_axis(data, axis=(), size=()):
-    """A copy with axes of length 1 repeated."""
-    x = as_array(data)
-    shape = list(x.shape)
-    for k, n in zip(np.atleast_1d(axis).tolist(), np.atleast_1d(size).tolist(), strict=True):
-        shape[k] = n
-    return broadcast_to(x, shape)
-
-
-broadcast_axes = broadcast_axis
-
-
-def concat(*data, dim=1, num_args=None, out=None):
-    """Arrays joined along an axis; one without axes counts as of length 1."""
-    parts = data[0] if len(data) == 1 and isinstance(data[0], (list, tuple)) else data
-    return _given(np.concatenate([x if x.ndim else x.reshape(1) for x in map(as_array, parts)], dim), out)
-
-
-Concat = concat
-
-
-def concatenate(arrays, axis=0, always_copy=True):
-    """concat() of a list."""
-    return concat(*arrays, dim=axis)
-
-
-def stack(*data, axis=0, num_args=None, out=None):
-    """Arrays joined along a new axis."""
-    parts = data[0] if len(data) == 1 and isinstance(data[0], (list, tuple)) else data
-    return _given(np.stack(parts, axis), out)
-
-
-def split(data, num_outputs, axis=1, squeeze_axis=False):
-    """A list of equal parts along an axis, without it if squeeze_axis; the part itself if it is one."""
-    return split_v2(data, num_outputs, axis, squeeze_axis)
-
-
-SliceChannel = split
-
-
-def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
-    """A list of parts along an axis: so many, or between indices; the part itself if it is one."""
-    parts = np.split(as_array(ary), indices_or_sections, axis)
-    parts = [x.squeeze(axis) for x in parts] if squeeze_axis else parts
-    return parts if len(parts) > 1 else parts[0]
-
-
-def slice(data, begin, end, step=(), out=None):             # as MXNet calls it
-    """npx.slice()."""
-    return _given(npx.slice(data, begin, end, () if step is None else step), out)
-
-
-_Slice = type(np.s_[:])
-
-
-def _listed(x):
-    return x if isinstance(x, (list, tuple)) else (x,)
-
-
-crop = slice
-
-
-def slice_axis(data, axis, begin, end, out=None):
-    """A part along one axis."""
-    x = as_array(data)
-    axis = range(x.ndim)[axis]
-    return _given(x[(_Slice(None),) * axis + (_Slice(begin, end),)].copy(), out)
-
-
-def pad(data, mode="constant", pad_width=(), constant_value=0, out=None):
-    """Elements added at both ends of each axis: two numbers an axis. mode: "constant", "edge" or "reflect"."""
-    width = list(zip(pad_width[::2], pad_width[1::2], strict=True))
-    values = {"constant_values": constant_value} if mode == "constant" else {}
-    return _given(np.pad(as_array(data), width, mode, **values), out)
-
-
-Pad = pad
-
-
-def size_array(data):
-    """The number of elements, as an array."""
-    return np.array([data.size], np.int64)
-
-
 # -- older names of what is in linalg and random ---------------------------------------------------
 
 globals().update({f"linalg_{_name}": getattr(linalg, _name) for _name in linalg.__all__})
 random_randint = random.randint
 for _name in ("gamma", "generalized_negative_binomial", "negative_binomial", "normal", "poisson", "uniform"):
-    globals().update(dict.fromkeys((f"random_{_name}", f"sample_{_name}"), getattr(random, _name)))
-
-
-def random_exponential(lam=1, shape=None, dtype=None, ctx=None, out=None):
-    """Exponential, of mean 1 / lam."""
-    return random.exponential(1 / lam, shape, dtype, ctx, out)
-
-
-def sample_normal(mu, sigma, shape=None, dtype=None, ctx=None, out=None):
-    """Normal, of mean mu and deviation sigma."""
-    return random.normal(mu, sigma, shape, dtype, ctx, out)
-
-
-sample_exponential = random_exponential
+    for _kind in ("random", "sample"):
+        globals().setdefault(f"{_kind}_{_name}", getattr(random, _name))        # sample_normal() is there already
 normal, uniform, shuffle, sample_multinomial = random.normal, random.uniform, random.shuffle, random.multinomial
-
-# -- the others ------------------------------------------------------------------------------------
-
-def take(a, indices, axis=0, mode="clip", out=None):
-    """Parts along an axis, which an array of indices, of any type, chooses."""
-    return _given(np.take(as_array(a), as_array(indices).astype(np.int64, copy=False), axis, mode=mode), out)
-
-
-def sort(data, axis=-1, is_ascend=True, out=None):
-    """Sorted along an axis, or all elements for None."""
-    result = np.sort(as_array(data), axis)
-    return _given(result if is_ascend else np.flip(result, -1 if axis is None else axis), out)
-
-
-def argsort(data, axis=-1, is_ascend=True, dtype="float32", out=None):
-    """The indices that sort an array along an axis."""
-    x = as_array(data)
-    return _given(np.argsort(x if is_ascend else -x, axis, kind="stable").astype(dtype), out)
-
-
-def histogram(a, bins=10, range=None):
-    """Counts in bins, and their edges. Waits where `bins` is an array."""
-    return list(np.histogram(as_array(a), bins, range))
-
-
-def cast(data, dtype, out=None):
-    """A copy of another type."""
-    return _given(as_array(data).astype(dtype), out)
-
-
-def reset_arrays(*data, num_arrays):
-    """Fill arrays, which are `num_arrays`, with zeros."""
-    if num_arrays != len(data):
-        raise ValueError(f"num_arrays is {num_arrays}, and there are {len(data)}")
-    for x in data:
-        x[...] = 0
-
-
-def save(fname, data):
-    """Write arrays to a file: a list, a dictionary, or one, which is a list then. Waits for them."""
-    files.save(fname, data if isinstance(data, (list, tuple, dict)) else [data])
-
-
-def load(fname):
-    """What save() wrote, a list or a dictionary: see npx.load()."""
-    found = files.load(fname)
-    return [found] if is_array(found) else found
-
-
-def load_frombuffer(buf):
-    """The same, from the bytes of a file."""
-    return load(io.BytesIO(buf))
-
-
-Cast = cast
-
-
-def identity(data, out=None):
-    """A copy."""
-    return _given(as_array(data).copy(), out)
-
-
-make_loss = MakeLoss = identity
-
-
-def BlockGrad(data):
-    """The same values, through which no gradient passes."""
-    return detach(as_array(data))
-
-
-stop_gradient = BlockGrad
-
-
-def rsqrt(data):
-    """1 / sqrt(x)."""
-    return 1 / np.sqrt(data)
-
-
-def rcbrt(data):
-    """1 / cbrt(x)."""
-    return 1 / np.cbrt(data)
-
-
-def softsign(data):
-    """x / (1 + |x|)."""
-    return npx.activation(data, "softsign")
-
-
-def softmin(data, axis=-1, temperature=None, dtype=None):
-    """softmax() of -x."""
-    return npx.softmax(-as_array(data), axis, temperature=temperature, dtype=dtype)
-
-
-def softmax_cross_entropy(data, label):
-    """The sum over all rows of -log(softmax(data)), at the label of the row."""
-    return -npx.pick(npx.log_softmax(data), label).sum()
-
-
-def SoftmaxOutput(data, label, multi_output=False, **ignored):
-    """softmax() of each row, whose backward() gives data the gradient of the cross entropy with labels.
-
-    multi_output: of axis 1 instead of the last one.
-    """
-    x, axis = as_array(data), 1 if multi_output else -1
-    p = detach(npx.softmax(x, axis))
-    target = np.moveaxis(npx.one_hot(as_array(label), x.shape[axis], dtype=x.dtype), -1, axis)
-    zero = x * (p - target)
-    return p + (zero - detach(zero))
-
-
-Softmax = SoftmaxOutput
-
 
 # -- methods of MXNet 1 ----------------------------------------------------------------------------
 
 def asscalar(self):
-    """The number that an array of one element holds, as a scalar of NumPy's. Waits."""
+    """The number that an array of one element holds. Waits for it.
+
+    Parameters
+    ----------
+    self : ndarray
+        Of one element, in any shape.
+
+    Returns
+    -------
+    scalar of NumPy's
+        Of the array's dtype.
+
+    Raises
+    ------
+    ValueError
+        For an array of more elements, or none.
+
+    Examples
+    --------
+    >>> nd.array([[3]]).asscalar()
+    np.float32(3.0)
+    """
     if self.size != 1:
         raise ValueError("The current array is not a scalar")
     return self.asnumpy().reshape(-1)[0]

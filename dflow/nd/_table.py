@@ -1,19 +1,32 @@
 """How the functions of nd are made from those of np and npx: a table of names and arguments."""
 
 import ast
+import functools
+import inspect
 
 from dflow import npx
 from dflow import numpy as np
+from dflow.nd._texts import text_of
 
 _MODULES = {"np": np, "npx": npx}
 
 
-def function_of(called, target, given, cast=None):
-    """A function of MXNet 1 that calls another one.
+def given_to(result, out):
+    """A result, or the array that it shall go to, with it."""
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def function_of(called, path, given, cast=None, home="nd"):
+    """A function of MXNet 1 that calls another one, of a path as "npx.softmax".
 
     given: its parameters in order, those before the | handed on by place, the others by name: `a`, or `a:b`, which is b
     there, or `a=2`, which is 2 unless given; `-a` is ignored. cast: the type of its result, if it has another.
     """
+    module, _, attribute = path.partition(".")
+    target = getattr(_MODULES[module], attribute)
     first, names, defaults = parameters(given)
     order = (*first, *names)
 
@@ -33,14 +46,12 @@ def function_of(called, target, given, cast=None):
         result = target(*places, **(defaults | named))
         if cast is not None:
             result = result.astype(cast)
-        if out is None:
-            return result
-        out[...] = result
-        return out
+        return given_to(result, out)
 
     function.__name__ = function.__qualname__ = called
     function.__module__ = "dflow.nd"
-    function.__doc__ = f"{called}({', '.join(order)}): {target.__name__}() with MXNet's arguments."
+    function.__doc__ = text_of(f"{home}.{called}", path, target, order, names, defaults, cast)
+    function.__signature__ = signature_of(target, first, names, defaults)
     return function
 
 
@@ -57,12 +68,37 @@ def parameters(given):
     return first.split(), names, defaults
 
 
-def read(text, cast=None):
-    """The functions of a table, by name: lines of names, a function ({}: of that name) and parameters."""
+def signature_of(target, first, names, defaults):
+    """The signature of a function of MXNet 1's: the parameters by name have their defaults, or the target's."""
+    theirs = inspect.signature(target).parameters if names or len(first) > 2 else {}
+    places, empty, made = list(theirs), inspect.Parameter.empty, {}
+    for k, name in enumerate((*first, *names)):
+        known = names[name] if name in names else name if name in theirs else places[k] if theirs else name
+        default = defaults.get(known, theirs[known].default if known in theirs else empty)
+        if name in first and target.__module__ == "dflow.numpy":
+            default = empty
+        elif known is None or default is empty and any(x is not empty for x in made.values()):
+            default = None
+        made[name] = default
+    return _signature(*made.items())
+
+
+@functools.cache
+def _signature(*defaults):
+    """One of parameters and their defaults, and of `out` and `name`: many functions share it."""
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    made = [inspect.Parameter(name, kinds[0], default=default) for name, default in defaults]
+    return inspect.Signature([*made, *(inspect.Parameter(name, kinds[1], default=None) for name in ("out", "name"))])
+
+
+def read(text, cast=None, home="nd"):
+    """The functions of a table, by name: lines of names, a function ({}: of that name) and parameters.
+
+    home: where examples find them.
+    """
     made = {}
     for line in text.strip().splitlines():
         names, target, given = line.split(None, 2)
-        module, _, attribute = target.partition(".")
         for name in names.split("/"):
-            made[name] = function_of(name, getattr(_MODULES[module], attribute.format(name)), given, cast)
+            made[name] = function_of(name, target.format(name), given, cast, home)
     return made

@@ -17,8 +17,8 @@ MultiBoxPrior    npx.multibox_prior data | sizes ratios clip steps offsets
 arange_like      npx.arange_like    data | start step repeat axis
 boolean_mask     npx.boolean_mask   data index | axis
 SyncBatchNorm    npx.sync_batch_norm data gamma beta moving_mean moving_var | eps momentum fix_gamma use_global_stats output_mean_var ndev -key
-"""  # noqa: E501
-) | _table.read("isfinite/isinf/isnan np.{} data |", np.float32)
+""", home="nd.contrib"  # noqa: E501
+) | _table.read("isfinite/isinf/isnan np.{} data |", np.float32, "nd.contrib")
 globals().update(_functions)
 
 __all__ = list(_functions) + ["AdaptiveAvgPooling2D", "box_iou", "cond", "div_sqrt_dim", "foreach", "index_copy",
@@ -45,7 +45,27 @@ def _means(length, size):
 
 
 def AdaptiveAvgPooling2D(data, output_size=1):
-    """Images (n, c, h, w) as such of output_size, (h, w) or a number, of means of parts as equal as can be."""
+    """Images of another size, whose pixels are the means of parts as equal as can be.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of shape (batch, channels, height, width), and a floating point dtype.
+    output_size : int or tuple of int
+        (height, width) of the result, or one number for both. Default 1.
+
+    Returns
+    -------
+    ndarray
+        Of shape (batch, channels, *output_size), and data's dtype.
+
+    Examples
+    --------
+    >>> x = nd.arange(16).reshape(1, 1, 4, 4)
+    >>> print(nd.contrib.AdaptiveAvgPooling2D(x, output_size=2))
+    [[[[ 2.5  4.5]
+       [10.5 12.5]]]]
+    """
     x = as_array(data)
     height, width = (output_size,) * 2 if isinstance(output_size, int) else tuple(output_size) * (3 - len(output_size))
     rows, columns = (np.array(_means(*n), x.dtype) for n in ((x.shape[2], height), (x.shape[3], width)))
@@ -53,9 +73,33 @@ def AdaptiveAvgPooling2D(data, output_size=1):
 
 
 def box_iou(lhs, rhs, format="corner"):
-    """Of each pair of boxes, along the last axes, the area they share as a part of the area that both cover.
+    """The area that each two boxes share, as a part of the area that they cover together.
 
-    format: "corner", left, top, right, bottom; or "center", that, width and height.
+    Parameters
+    ----------
+    lhs : ndarray
+        Boxes, of shape (..., 4), and a floating point dtype.
+    rhs : ndarray
+        Boxes, as these.
+    format : str
+        "corner": left, top, right, bottom; or "center": its two numbers, then width and height.
+
+    Returns
+    -------
+    ndarray
+        Of the shapes of both without their last axes, one behind the other.
+
+    Raises
+    ------
+    ValueError
+        For another format.
+
+    Examples
+    --------
+    >>> boxes = nd.array([[0, 0, 2, 2], [1, 0, 3, 2]])
+    >>> print(nd.contrib.box_iou(boxes, nd.array([[0, 0, 2, 2]])).round(4))
+    [[1.    ]
+     [0.3333]]
     """
     check_choice("format", format, ("corner", "center"))
     (low, high), (others_low, others_high) = (_corners(as_array(x), format) for x in (lhs, rhs))
@@ -72,12 +116,52 @@ def _corners(x, format):
 
 
 def div_sqrt_dim(data):
-    """x divided by the square root of its last axis' length."""
+    """Elements divided by the square root of the last axis' length, as attention needs it.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape with an axis, and a floating point dtype.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(nd.contrib.div_sqrt_dim(nd.ones((2, 4))))
+    [[0.5 0.5 0.5 0.5]
+     [0.5 0.5 0.5 0.5]]
+    """
     return as_array(data) / math.sqrt(data.shape[-1])
 
 
 def index_copy(old_tensor, index_vector, new_tensor):
-    """A copy with other parts along the first axis, at indices."""
+    """A copy of an array with other parts along the first axis.
+
+    Parameters
+    ----------
+    old_tensor : ndarray
+        Of any shape and dtype; it stays as it is.
+    index_vector : ndarray
+        Of shape (k,): which parts are replaced. Indices may be of a floating point dtype.
+    new_tensor : ndarray
+        Their new values, of shape (k, ...).
+
+    Returns
+    -------
+    ndarray
+        Of old_tensor's shape and dtype.
+
+    Examples
+    --------
+    >>> x = nd.zeros((3, 2))
+    >>> print(nd.contrib.index_copy(x, nd.array([2, 0]), nd.array([[1, 2], [3, 4]])))
+    [[3. 4.]
+     [0. 0.]
+     [1. 2.]]
+    """
     result = as_array(old_tensor).copy()
     result[as_array(index_vector).astype(np.int64, copy=False)] = new_tensor
     return result

@@ -20,7 +20,7 @@ from dflow._runtime cimport open_group
 from dflow._runtime.cancel cimport forget_cancels
 from dflow._runtime.cancelling cimport cancel_everything
 from dflow._runtime.executor cimport inside_host_task, purge
-from dflow._runtime.fp_errors cimport give_warnings, IGNORED, RAISED, RECORDED, SHOWN, warnings_go, warnings_wait
+from dflow._runtime.fp_errors cimport give_warnings, IGNORED, RAISED, RECORDED, warnings_go, warnings_wait
 from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_tail, row_of
 from dflow._runtime.events cimport reserve_events, watched
 from dflow._runtime.errors cimport here, in_record, in_try, report_unseen, unseen_errors
@@ -69,7 +69,7 @@ cdef inline bint is_caught(Task* t) noexcept:
     cdef int go = warnings_go() if t.fp_warn else IGNORED
     if go == IGNORED:
         t.fp_warn = 0
-    elif go != SHOWN:
+    elif go == RAISED:
         t.flags |= TELLS
     return ((t.kernel.flags & VALUES_FAIL or go == RAISED) and in_try()
             or go == RECORDED and not captures and in_record()) and not inside_host_task()     # a graph cannot wait

@@ -2,8 +2,8 @@
 
 The environment sets them at import: DFLOW_NUM_WORKERS (default: the cores this process may use), DFLOW_ENGINE=naive,
 DFLOW_NATIVE=0 (no loops of machine code), DFLOW_STACKS=1 (see stacks()), DFLOW_CHECK_FINITE=1 (see check_finite()),
-DFLOW_TRACK_MEMORY=1 (see track_memory()), DFLOW_EXIT_ON_ERROR=1 (an error that nobody has read, which is reported, makes
-the exit code 1).
+DFLOW_TRACK_MEMORY=1 (see track_memory()), DFLOW_EXIT_ON_ERROR=1 (an error that nobody has read, which is reported,
+makes the exit code 1).
 """
 
 import atexit
@@ -41,7 +41,7 @@ for _thing in (Event, Timeline, inline_limit, memory_stats, naive, set_memory_bu
     _thing.__module__ = __name__            # where programs have it from
 
 
-tracemalloc_domain = graph.TRACEMALLOC_DOMAIN      # of arrays' memory, of more than a kilobyte each, as tracemalloc has it
+tracemalloc_domain = graph.TRACEMALLOC_DOMAIN      # as tracemalloc knows arrays of more than a kilobyte
 
 
 def _cores():

@@ -110,8 +110,8 @@ def page(record, title):
         '<h2>What ran, and who waited</h2><div class="scroll">' + timeline_svg(record) + "</div>"
         f'<p class="key">{legend(record)}</p>',
         table(["busy", "seconds", "tasks", "of others' queues", "worker"],
-              [(Share(f"{w.seconds / whole:.0%}", w.seconds / whole), f"{w.seconds:.3f}", f"{w.tasks:,}", f"{w.stolen:,}",
-                w.name)
+              [(Share(f"{w.seconds / whole:.0%}", w.seconds / whole), f"{w.seconds:.3f}", f"{w.tasks:,}",
+                f"{w.stolen:,}", w.name)
                for w in s.workers]),
         "<h2>By line</h2>",
         work_table(s, "line", [(row, Place(row.name)) for row in s.lines]),

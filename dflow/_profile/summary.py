@@ -253,8 +253,8 @@ class Summary:
                  f"the longest chain of tasks {self.critical_seconds:.3f} s; no thread waited for "
                  f"{self.submitting:.3f} s", f"at least, with so many workers: {gain}",
                  f"about, with so many workers: {about or 'it is too long to be said'}", ""]
-        parts += [f"{worker.name}: {worker.seconds / self.seconds:.0%} busy, {worker.tasks:,} tasks, {worker.stolen:,} of others' queues"
-                  for worker in self.workers]
+        parts += [f"{worker.name}: {worker.seconds / self.seconds:.0%} busy, {worker.tasks:,} tasks, "
+                  f"{worker.stolen:,} of others' queues" for worker in self.workers]
         for title, table in (("operation", self.operations), ("line", self.lines)):
             parts += ["", f"{'seconds':>10} {'count':>9} {'MB':>10}  {title}"]
             parts += [f"{row.seconds:10.4f} {row.count:9,} {row.bytes / 1e6:10.1f}  {row.name}" for row in table[:rows]]

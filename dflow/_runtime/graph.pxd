@@ -78,7 +78,7 @@ cdef enum TaskFlag:
     MEMBER = 8              # of another task's group
     ABROAD = 16             # an operand is on a GPU. A group has such members only, or none
     CANCELLED = 32          # see _runtime/cancel.pxd: the one that is set later
-    TELLS = 64              # a program looks at the warnings that it may give, or makes errors of them
+    TELLS = 64              # a filter makes errors of the warnings that it may give
 
 cdef enum Behind:           # what a task waits for, or did, maybe by way of others:
     BEHIND_HOST = 1         # a host task;

@@ -105,8 +105,8 @@ class BatchBegin(EventHandler):
 
 class BatchEnd(EventHandler):
     __doc__ = _EVENT.format(
-        kind="BatchEnd", method="batch_end", when="after each batch, with batch=, label=, pred=, loss=; true ends the
-        training", says='kwargs["loss"][0].shape', said="(4,)\n(4,)")
+        kind="BatchEnd", method="batch_end", says='kwargs["loss"][0].shape', said="(4,)\n(4,)",
+        when="after each batch, with batch=, label=, pred=, loss=; true ends the training")
 
     def batch_end(self, estimator, *args, **kwargs):
         """Called after each batch, with batch=, label=, pred=, loss=; true ends the training."""

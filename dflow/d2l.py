@@ -23,7 +23,22 @@ engine.config()         # loads the BLAS; the time to load it, or random numbers
 
 
 class Timer:
-    """Records times in seconds: it runs from when it is made, and from each start()."""
+    """Records times in seconds: it runs from when it is made, and from each start().
+
+    stop() gives the time, and records it in `times`; avg(), sum() and cumsum() are of those recorded. It does not wait
+    for pending work: the program does, where it means to. It has no parameters.
+
+    Examples
+    --------
+    >>> from dflow import d2l
+    >>> timer = d2l.Timer()
+    >>> np.ones(10).sum().wait_to_read()
+    >>> first = timer.stop()
+    >>> timer.start()
+    >>> second = timer.stop()
+    >>> timer.sum() == first + second and timer.cumsum()[0] == first
+    True
+    """
 
     def __init__(self):
         self.times = []
@@ -52,7 +67,22 @@ class Timer:
 
 
 class Benchmark:
-    """Prints how long a `with` block took: `Done: 0.7144 sec`."""
+    """Prints how long a `with` block took, in seconds.
+
+    It does not wait for pending work: the program does, where it means to.
+
+    Parameters
+    ----------
+    description : str
+        What stands before the time.
+
+    Examples
+    --------
+    >>> from dflow import d2l
+    >>> with d2l.Benchmark("Sum"):
+    ...     np.ones(10).sum().wait_to_read()
+    Sum: ... sec
+    """
 
     def __init__(self, description="Done"):
         self.description = description
@@ -66,16 +96,64 @@ class Benchmark:
 
 
 def try_gpu(i=0):
-    """The GPU of that number, or the CPU where there is none."""
+    """Gives the GPU of that number, or the CPU where there is none.
+
+    Parameters
+    ----------
+    i : int
+        Which.
+
+    Returns
+    -------
+    Device
+        The device.
+
+    Examples
+    --------
+    >>> from dflow import d2l
+    >>> d2l.try_gpu(1000)
+    cpu(0)
+    """
     return gpu(i) if num_gpus() > i else cpu()
 
 
 def try_all_gpus():
-    """All GPUs, or the CPU where there is none."""
+    """Gives all GPUs, or the CPU where there is none.
+
+    Returns
+    -------
+    list of Device
+        One at least.
+
+    Examples
+    --------
+    >>> from dflow import d2l
+    >>> len(d2l.try_all_gpus()) == max(d2l.num_gpus(), 1)
+    True
+    """
     return [gpu(i) for i in range(num_gpus())] or [cpu()]
 
 
 def get_mem():
-    """The memory of this process, resident, in MB of 1000 KB, as `ps` tells it: on Linux and macOS."""
+    """Says how much memory this process has, resident.
+
+    It asks the program `ps`: on Linux and macOS.
+
+    Returns
+    -------
+    float
+        MB of 1000 KB.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no `ps`.
+
+    Examples
+    --------
+    >>> from dflow import d2l
+    >>> d2l.get_mem() > 1
+    True
+    """
     found = subprocess.run(["ps", "-o", "rss=", "-p", str(os.getpid())], capture_output=True, text=True, check=True)
     return int(found.stdout) / 1e3

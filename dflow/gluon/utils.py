@@ -19,7 +19,36 @@ def __dir__():
 
 
 def split_data(data, num_slice, batch_axis=0, even_split=True):
-    """An array as a list of views of about the same length along an axis; of the very same if `even_split`."""
+    """Cuts an array into parts of about the same length along an axis.
+
+    Parameters
+    ----------
+    data : ndarray
+        What is cut.
+    num_slice : int
+        How many parts.
+    batch_axis : int
+        Along which axis.
+    even_split : bool
+        Whether they must be of the very same length; else the first ones may have one more.
+
+    Returns
+    -------
+    list of ndarray
+        Views, where MXNet copies.
+
+    Raises
+    ------
+    ValueError
+        For a num_slice of less than 1, or of more than there is; with even_split, for one that does not divide it.
+
+    Examples
+    --------
+    >>> gluon.utils.split_data(np.arange(5), 2, even_split=False)
+    [array([0, 1, 2]), array([3, 4])]
+    >>> [part.shape for part in gluon.utils.split_data(np.zeros((2, 6)), 3, batch_axis=1)]
+    [(2, 2), (2, 2), (2, 2)]
+    """
     size = data.shape[batch_axis]
     if num_slice < 1:
         raise ValueError(f"num_slice must be at least 1, not {num_slice}")
@@ -32,7 +61,36 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
 
 
 def split_and_load(data, ctx_list=None, batch_axis=0, even_split=True, ctx=None):
-    """One part of the data for each device."""
+    """Puts one part of the data on each device.
+
+    Parameters
+    ----------
+    data : array_like
+        What is cut, as by split_data().
+    ctx_list : list of Device
+        The devices; with one, the data are not cut.
+    batch_axis : int
+        Along which axis.
+    even_split : bool
+        Whether parts must be of the same length.
+    ctx : list of Device, optional
+        Another name of ctx_list.
+
+    Returns
+    -------
+    list of ndarray
+        A part for each device: views, where it is on that device already.
+
+    Raises
+    ------
+    ValueError
+        Without a device, and as split_data().
+
+    Examples
+    --------
+    >>> gluon.utils.split_and_load(np.arange(4), [dflow.cpu(), dflow.cpu()])
+    [array([0, 1]), array([2, 3])]
+    """
     devices = ctx_list if ctx is None else ctx
     if not devices:
         raise ValueError("ctx_list must name at least one device")
@@ -42,9 +100,36 @@ def split_and_load(data, ctx_list=None, batch_axis=0, even_split=True, ctx=None)
 
 
 def clip_global_norm(arrays, max_norm, check_isfinite=True):
-    """Scale arrays, in place, so that the norm of all of them together is at most max_norm. Returns the norm before.
+    """Scales arrays, in place, so that the norm of all of them together is at most some number.
 
-    check_isfinite: waits for the norm, which is a number, and warns if it is not finite; else it is an array.
+    It waits for the norm, unless check_isfinite is False.
+
+    Parameters
+    ----------
+    arrays : list of ndarray
+        Gradients mostly: their elements, of all arrays, are taken for one vector.
+    max_norm : float
+        The greatest norm; arrays of a smaller one stay as they are.
+    check_isfinite : bool
+        Warn if the norm is not finite.
+
+    Returns
+    -------
+    float or ndarray
+        The norm before: a number, or without check_isfinite an array of no axes.
+
+    Raises
+    ------
+    ValueError
+        Without arrays.
+
+    Examples
+    --------
+    >>> x, y = np.array([3.0, 0.0]), np.array([4.0])
+    >>> gluon.utils.clip_global_norm([x, y], max_norm=1.0)
+    5.0
+    >>> print(x.round(3), y.round(3))
+    [0.6 0. ] [0.8]
     """
     if not arrays:
         raise ValueError("arrays must have at least one")
@@ -61,7 +146,34 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
 
 
 def check_sha1(filename, sha1_hash):
-    """Whether a file has this SHA-1, as hexadecimal digits; of shortened ones, as many as there are."""
+    """Says whether a file has this SHA-1.
+
+    Parameters
+    ----------
+    filename : str or path
+        The file.
+    sha1_hash : str
+        Hexadecimal digits; of shortened ones, as many as there are count.
+
+    Returns
+    -------
+    bool
+        Whether it has.
+
+    Raises
+    ------
+    FileNotFoundError
+        For a file that is not there.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(os.path.join(folder, "file"), "wb") as file:
+    ...         _ = file.write(b"abc")
+    ...     gluon.utils.check_sha1(file.name, "a9993e364706816aba3e25717850c26c9cd0d89d")
+    True
+    """
     import hashlib  # slow to load, as are those of _fetch()
 
     with open(filename, "rb") as file:
@@ -69,10 +181,44 @@ def check_sha1(filename, sha1_hash):
 
 
 def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_ssl=True):
-    """Fetch a file into `path`, a file or a folder, unless it is there; returns where it is.
+    """Fetches a file, unless it is there.
 
-    sha1_hash: what the file must have; one that has it not is fetched again. retries: how often, after an error.
-    verify_ssl=False: whoever the server is.
+    Parameters
+    ----------
+    url : str
+        Where from.
+    path : str or path, optional
+        A file, or a folder, where it takes the name that the URL has: the current folder by default.
+    overwrite : bool
+        Fetch it even if it is there.
+    sha1_hash : str, optional
+        The SHA-1 that it must have: one that is there and has another is fetched again.
+    retries : int
+        How often it tries again after an error.
+    verify_ssl : bool
+        False: whoever the server is.
+
+    Returns
+    -------
+    str
+        Where the file is.
+
+    Raises
+    ------
+    ValueError
+        For a URL without the name of a file.
+    OSError
+        For what cannot be fetched, or has another SHA-1: after all retries.
+
+    Examples
+    --------
+    >>> import os, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     source = pathlib.Path(folder, "source.txt")
+    ...     _ = source.write_text("abc")
+    ...     copy = gluon.utils.download(source.as_uri(), os.path.join(folder, "copy.txt"))
+    ...     print(os.path.basename(copy), pathlib.Path(copy).read_text())
+    copy.txt abc
     """
     name = url.split("?")[0].rsplit("/", 1)[-1]
     path = Path(os.path.expanduser(path or "."))

@@ -30,7 +30,22 @@ def stacked(data):
 class Stack:
     """Stacks samples of one shape along a new first axis, with their dtype; tuples and lists element by element.
 
-    >>> Stack()([(numpy.zeros(2), 0), (numpy.ones(2), 1)])
+    It is called with a list of samples, and returns an array, or a list of one array for each element of the samples.
+    It does not wait for arrays of dflow.
+
+    Parameters
+    ----------
+    use_shared_mem : bool
+        MXNet's, for workers that are processes: without effect.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for samples of different shapes.
+
+    Examples
+    --------
+    >>> gluon.data.batchify.Stack()([(numpy.zeros(2), 0), (numpy.ones(2), 1)])
     [array([[0., 0.],
            [1., 1.]]), array([0, 1])]
     """
@@ -45,9 +60,34 @@ class Stack:
 
 
 class Pad:
-    """Pads arrays, or lists of numbers, to their greatest length along each axis, with `val`, and stacks them.
+    """Pads samples to their greatest length along each axis, and stacks them.
 
-    round_to: lengths are rounded up to its multiples. Waits for pending arrays.
+    It is called with a list of arrays, or of lists of numbers, of as many axes each, and returns an array. It waits for
+    pending arrays.
+
+    Parameters
+    ----------
+    val : scalar, optional
+        What is put behind shorter ones: 0 by default.
+    dtype : dtype, optional
+        Of the result: that of the first sample by default.
+    round_to : int, optional
+        Lengths are rounded up to its multiples.
+    use_shared_mem : bool
+        MXNet's, for workers that are processes: without effect.
+
+    Raises
+    ------
+    TypeError
+        When it is called, for samples that are tuples or numbers: Group() has a Pad() for each element.
+
+    Examples
+    --------
+    >>> print(gluon.data.batchify.Pad(val=-1)([[1, 2, 3], [4]]))
+    [[ 1  2  3]
+     [ 4 -1 -1]]
+    >>> gluon.data.batchify.Pad(round_to=8)([numpy.zeros((3, 5)), numpy.zeros((9, 2))]).shape
+    (2, 16, 8)
     """
 
     def __init__(self, val=None, dtype=None, round_to=None, use_shared_mem=False):
@@ -68,7 +108,26 @@ class Pad:
 
 
 class Append:
-    """A list of the samples as arrays, of any shapes; with a new axis `batch_axis` of length 1 if `expand`."""
+    """Makes a list of the samples as arrays, of any shapes.
+
+    It is called with a list of samples, and returns a list of as many arrays.
+
+    Parameters
+    ----------
+    expand : bool
+        Give each array a new axis, of length 1: a batch of one sample.
+    batch_axis : int
+        Where the new axis is.
+    use_shared_mem : bool
+        MXNet's, for workers that are processes: without effect.
+
+    Examples
+    --------
+    >>> [x.shape for x in gluon.data.batchify.Append()([[1, 2, 3], [4]])]
+    [(1, 3), (1, 1)]
+    >>> gluon.data.batchify.Append(expand=False)([[1, 2, 3], [4]])
+    [array([1, 2, 3]), array([4])]
+    """
 
     def __init__(self, expand=True, batch_axis=0, use_shared_mem=False):
         self._expand = expand
@@ -80,7 +139,34 @@ class Append:
 
 
 class Group:
-    """One function for each element of the samples: Group(Pad(), Stack()) for pairs. A tuple of what they make."""
+    """Makes each element of the samples a batch by a function of its own.
+
+    It is called with a list of samples, tuples or lists, and returns a tuple of what the functions make.
+
+    Parameters
+    ----------
+    fn : callable or list of callable
+        The function for the first elements, or a list of all functions.
+    *args : callable
+        Those for the other elements.
+
+    Raises
+    ------
+    TypeError
+        For what cannot be called, or for a list with more arguments behind it.
+    ValueError
+        When it is called, for samples of another number of elements than there are functions.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.batchify import Group, Pad, Stack
+    >>> data, label = Group(Pad(), Stack())([([1, 2, 3], 0), ([4], 1)])
+    >>> print(data)
+    [[1 2 3]
+     [4 0 0]]
+    >>> print(label)
+    [0 1]
+    """
 
     def __init__(self, fn, *args):
         if isinstance(fn, (list, tuple)) and args:
@@ -97,7 +183,16 @@ class Group:
 
 
 class AsList:
-    """The samples as they are, in a list: for texts, in a Group."""
+    """Leaves the samples as they are, in a list: for texts, in a Group.
+
+    It is called with a list or a tuple of samples, and returns a list. It has no parameters.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.batchify import AsList, Group, Stack
+    >>> Group(Stack(), AsList())([(1, "one"), (2, "two")])
+    (array([1, 2]), ['one', 'two'])
+    """
 
     def __call__(self, data):
         return list(data)

@@ -19,7 +19,23 @@ def __dir__():
 
 
 def default_batchify_fn(data):
-    """A batch of samples: arrays, lists and numbers stacked, tuples element by element."""
+    """Makes a batch of samples: arrays, lists and numbers stacked, tuples element by element.
+
+    Parameters
+    ----------
+    data : list
+        The samples, of one shape.
+
+    Returns
+    -------
+    ndarray or list of ndarray
+        The batch, or one for each element of the samples.
+
+    Examples
+    --------
+    >>> gluon.data.dataloader.default_batchify_fn([(1, 2.0), (3, 4.0)])
+    [array([1, 3]), array([2., 4.])]
+    """
     if isinstance(data[0], tuple):
         return [default_batchify_fn(column) for column in zip(*data)]
     return stacked(data)
@@ -28,20 +44,60 @@ def default_batchify_fn(data):
 class DataLoader:
     """Iterates over the batches of a data set; each iteration is an epoch.
 
-    dataset: a Dataset, an array, or anything with a length and elements.
-    batch_size, shuffle, sampler, last_batch: which samples make a batch (BatchSampler); or batch_sampler, instead of
-    all four. batchify_fn: makes a batch of a list of samples; Stack() by default, which keeps their dtype.
-    num_workers: how many threads load batches ahead; 0 loads each batch when it is asked for. They are threads and
-    not processes, as MXNet's may be: kernels of dflow hold no GIL, nor do the decoders of images and most of NumPy,
-    and nothing has to be pickled or copied. Batches come in their order, and are the same for any number of workers,
-    random transforms of this package included; a function of yours that draws from np.random in a worker does so
-    in the order that the workers come to it.
-    prefetch: how many batches are loaded ahead at most, 2 * num_workers by default.
-    timeout: seconds to wait for a batch before TimeoutError.
-    pin_memory, pin_device_id, thread_pool, try_nopython: taken for MXNet's sake, without effect.
+    Batches come in their order, and are the same for any number of workers, random transforms of this package included;
+    a function of yours that draws from np.random in a worker does so in the order that the workers come to it. What the
+    data set or batchify_fn raises is raised where its batch would have come, with a note that names the sample, and
+    ends the iteration. Workers end with the iteration, also when it is given up. len() is the number of batches.
 
-    What the data set or batchify_fn raises is raised where its batch would have come, with a note that names the
-    sample, and ends the iteration. Workers end with the iteration, also when it is given up.
+    Parameters
+    ----------
+    dataset : Dataset
+        A Dataset, an array, or anything with a length and elements.
+    batch_size : int, optional
+        How many samples are in a batch: needed, unless there is a batch_sampler.
+    shuffle : bool
+        Whether they are taken in random order, by RandomSampler.
+    sampler : Sampler, optional
+        Which are taken, in which order, in place of shuffle.
+    last_batch : {'keep', 'discard', 'rollover'}, optional
+        What becomes of a shorter batch at the end: see BatchSampler. 'keep' by default.
+    batch_sampler : iterable, optional
+        Lists of indices, in place of the four above.
+    batchify_fn : callable, optional
+        Makes a batch of a list of samples: batchify.Stack() by default, which keeps their dtype.
+    num_workers : int
+        How many threads load batches ahead; 0 loads each batch when it is asked for. They are threads and not
+        processes, as MXNet's may be: kernels of dflow hold no GIL, nor do the decoders of images and most of NumPy, and
+        nothing has to be pickled or copied.
+    pin_memory, pin_device_id : optional
+        MXNet's, without effect.
+    prefetch : int, optional
+        How many batches are loaded ahead at most: 2 * num_workers by default.
+    thread_pool : bool
+        MXNet's, without effect.
+    timeout : float
+        Seconds to wait for a batch of the workers.
+    try_nopython : bool, optional
+        MXNet's, without effect.
+
+    Raises
+    ------
+    ValueError
+        Without batch_size or batch_sampler, for batch_sampler with one of what it stands for, for shuffle with a
+        sampler, or for a timeout that is not positive.
+    TimeoutError
+        By the iteration, for a batch that takes workers longer than `timeout`.
+
+    Examples
+    --------
+    >>> data = gluon.data.ArrayDataset(np.arange(10.0).reshape(5, 2), np.arange(5))
+    >>> for x, y in gluon.data.DataLoader(data, batch_size=2, num_workers=2):
+    ...     print(x.shape, y)
+    (2, 2) [0 1]
+    (2, 2) [2 3]
+    (1, 2) [4]
+    >>> len(gluon.data.DataLoader(data, batch_size=2, last_batch="discard"))
+    2
     """
 
     def __init__(self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch=None, batch_sampler=None,

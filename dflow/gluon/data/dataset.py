@@ -32,9 +32,27 @@ def takes_batches(fn):
 
 
 class Dataset:
-    """Base class: `__getitem__(index)` gives a sample, often a tuple, `__len__()` says how many there are.
+    """Base class of data sets: `__getitem__(index)` gives a sample, often a tuple, `__len__()` says how many there are.
 
-    A loader takes anything with these two methods, an array too.
+    Its methods make other data sets of it: filter, shard, take, sample, transform and transform_first. A loader takes
+    anything with the two methods above, an array too.
+
+    Raises
+    ------
+    NotImplementedError
+        By indexing and len(), of a class that has them not.
+
+    Examples
+    --------
+    >>> class Squares(gluon.data.Dataset):
+    ...     def __len__(self):
+    ...         return 6
+    ...     def __getitem__(self, index):
+    ...         return index**2
+    >>> list(Squares().filter(lambda x: x % 2 == 0).transform(lambda x: x / 2))
+    [0.0, 2.0, 8.0]
+    >>> list(Squares().shard(num_shards=4, index=0)), list(Squares().take(3))
+    ([0, 1], [0, 1, 4])
     """
 
     def __getitem__(self, idx):
@@ -131,7 +149,21 @@ class _First:
 
 
 class SimpleDataset(Dataset):
-    """A list, an array, or anything else with a length and elements, as a data set."""
+    """A list, an array, or anything else with a length and elements, as a data set.
+
+    Parameters
+    ----------
+    data : sequence
+        The samples.
+
+    Examples
+    --------
+    >>> words = gluon.data.SimpleDataset(["one", "two", "three"])
+    >>> len(words), words[2]
+    (3, 'three')
+    >>> list(words.transform(len))
+    [3, 3, 5]
+    """
 
     def __init__(self, data):
         self._data = data
@@ -147,7 +179,26 @@ class SimpleDataset(Dataset):
 
 
 class ArrayDataset(Dataset):
-    """Samples (a[i], b[i], ...) of arrays, lists or data sets of one length; a[i], if there is but one."""
+    """Samples (a[i], b[i], ...) of arrays, lists or data sets of one length; a[i], if there is but one.
+
+    Parameters
+    ----------
+    *args : sequence
+        What has elements and a length. One at least.
+
+    Raises
+    ------
+    ValueError
+        For none, or for different lengths.
+
+    Examples
+    --------
+    >>> data = gluon.data.ArrayDataset(np.arange(6).reshape(3, 2), ["a", "b", "c"])
+    >>> len(data), data[1]
+    (3, (array([2, 3]), 'b'))
+    >>> data.transform_first(lambda x: x * 10)[2]
+    (array([40, 50]), 'c')
+    """
 
     def __init__(self, *args):
         if not args:

@@ -10,7 +10,27 @@ def __dir__():
 
 
 class Sampler:
-    """Base class: an iterable of indices, with a length. Each iteration is an epoch."""
+    """Base class of samplers: an iterable of indices, with a length. Each iteration is an epoch.
+
+    A subclass writes `__iter__` and `__len__`.
+
+    Raises
+    ------
+    NotImplementedError
+        By iter() and len(), of a class that has them not.
+
+    Examples
+    --------
+    >>> class Backwards(gluon.data.Sampler):
+    ...     def __init__(self, length):
+    ...         self.length = length
+    ...     def __iter__(self):
+    ...         return iter(range(self.length)[::-1])
+    ...     def __len__(self):
+    ...         return self.length
+    >>> [x.tolist() for x in gluon.data.DataLoader(np.arange(5), 2, sampler=Backwards(5))]
+    [[4, 3], [2, 1], [0]]
+    """
 
     def __iter__(self):
         raise NotImplementedError
@@ -20,7 +40,20 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """`length` indices from `start` on, one after the other."""
+    """Indices one after the other.
+
+    Parameters
+    ----------
+    length : int
+        How many.
+    start : int
+        The first of them.
+
+    Examples
+    --------
+    >>> list(gluon.data.SequentialSampler(3, start=4))
+    [4, 5, 6]
+    """
 
     def __init__(self, length, start=0):
         self._length = length
@@ -34,7 +67,26 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """The indices below `length` in random order, another one in each epoch; `np.random.seed` decides it."""
+    """Indices in random order, another one in each epoch; `np.random.seed` decides it.
+
+    Beginning an epoch waits for the permutation.
+
+    Parameters
+    ----------
+    length : int
+        How many: those from 0 to length - 1.
+
+    Examples
+    --------
+    >>> sampler = gluon.data.RandomSampler(5)
+    >>> sorted(sampler)
+    [0, 1, 2, 3, 4]
+    >>> np.random.seed(1)
+    >>> first = list(sampler)
+    >>> np.random.seed(1)
+    >>> list(sampler) == first
+    True
+    """
 
     def __init__(self, length):
         self._length = length
@@ -47,7 +99,22 @@ class RandomSampler(Sampler):
 
 
 class FilterSampler(Sampler):
-    """The indices of the samples of `dataset` for which fn(sample) is true. Each sample is read once, at the making."""
+    """The indices of the samples for which a function is true.
+
+    Each sample is read once, when the sampler is made.
+
+    Parameters
+    ----------
+    fn : callable
+        fn(sample) says whether the sample is taken.
+    dataset : Dataset
+        The samples: anything with a length and elements.
+
+    Examples
+    --------
+    >>> list(gluon.data.FilterSampler(lambda x: x > 1, [0, 3, 1, 2]))
+    [1, 3]
+    """
 
     def __init__(self, fn, dataset):
         self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]
@@ -60,10 +127,28 @@ class FilterSampler(Sampler):
 
 
 class IntervalSampler(Sampler):
-    """Every `interval`-th index below `length`; then, if `rollover`, those that were left out, likewise.
+    """Every so many-th index; then those that were left out, likewise.
 
-    >>> list(IntervalSampler(7, 3))
+    Parameters
+    ----------
+    length : int
+        The indices are those below it.
+    interval : int
+        How far apart: 1 to `length`.
+    rollover : bool
+        Whether those left out follow; else there is but one pass.
+
+    Raises
+    ------
+    ValueError
+        For an interval out of range.
+
+    Examples
+    --------
+    >>> list(gluon.data.IntervalSampler(7, 3))
     [0, 3, 6, 1, 4, 2, 5]
+    >>> list(gluon.data.IntervalSampler(7, 3, rollover=False))
+    [0, 3, 6]
     """
 
     def __init__(self, length, interval, rollover=True):
@@ -81,10 +166,30 @@ class IntervalSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Lists of `batch_size` indices of another sampler.
+    """Lists of indices, those of another sampler.
 
-    last_batch says what becomes of a shorter one at the end: 'keep' gives it, 'discard' drops it, 'rollover' puts it
-    at the beginning of the next epoch.
+    Parameters
+    ----------
+    sampler : Sampler
+        Gives the indices: anything iterable with a length.
+    batch_size : int
+        How many are in a list.
+    last_batch : {'keep', 'discard', 'rollover'}
+        What becomes of a shorter list at the end: it is given, is dropped, or is put at the beginning of the next
+        epoch.
+
+    Raises
+    ------
+    ValueError
+        For a batch_size of less than 1, or another last_batch.
+
+    Examples
+    --------
+    >>> batches = gluon.data.BatchSampler(gluon.data.SequentialSampler(5), 2, "rollover")
+    >>> list(batches)
+    [[0, 1], [2, 3]]
+    >>> list(batches)
+    [[4, 0], [1, 2], [3, 4]]
     """
 
     def __init__(self, sampler, batch_size, last_batch="keep"):

@@ -205,14 +205,15 @@ class Fbeta(_Positives):
     name, output_names, label_names : optional
         What get() calls it, and what update_dict() takes: see EvalMetric.
     class_type : {'binary', 'multiclass', 'multilabel'}
-        Labels of 0 and 1, with predictions of how likely a yes is, or of two columns for no and yes; numbers of classes,
-        with predictions of how likely each is; or a 0 or 1 for each class, with predictions of the same shape.
+        Labels of 0 and 1, with predictions of how likely a yes is, or of two columns for no and yes; numbers of
+        classes, with predictions of how likely each is; or a 0 or 1 for each class, with predictions of the same shape.
     beta : float
         How many times as much recall weighs as precision.
     threshold : float or array_like
         What is likelier than this is a yes: a number, or one for each class. Of no effect with 'multiclass'.
     average : {'micro', 'macro', None}
-        'micro' counts all classes together; 'macro' is the mean of the classes' scores; None gives them all, as an array.
+        'micro' counts all classes together; 'macro' is the mean of the classes' scores; None gives them all, as an
+        array.
 
     Raises
     ------
@@ -248,8 +249,8 @@ class Fbeta(_Positives):
 class F1(Fbeta):
     """The harmonic mean of precision and recall: Fbeta with beta = 1.
 
-    update() and get() are as Fbeta's. They sum up counts over all batches, where MXNet 1 has the mean of the batches' scores
-    for average='macro'.
+    update() and get() are as Fbeta's. They sum up counts over all batches, where MXNet 1 has the mean of the batches'
+    scores for average='macro'.
 
     Parameters
     ----------
@@ -386,8 +387,8 @@ def _padded_sum(*arrays):
 class CrossEntropy(EvalMetric):
     """The mean of -log(how likely the label was said to be); a label that is no class has likelihood 0.
 
-    update() takes labels, the numbers of classes, and predictions with one more axis: how likely each class is. It does not
-    wait; get() does.
+    update() takes labels, the numbers of classes, and predictions with one more axis: how likely each class is. It does
+    not wait; get() does.
 
     Parameters
     ----------

@@ -15,7 +15,8 @@ def _means(x):
 class MAE(EvalMetric):
     """The mean absolute error: the mean, over samples, of each one's mean of |label - pred|.
 
-    update() takes labels and predictions of one shape, whose first axis is that of samples. It does not wait; get() does.
+    update() takes labels and predictions of one shape, whose first axis is that of samples. It does not wait; get()
+    does.
 
     Parameters
     ----------
@@ -46,7 +47,8 @@ class MAE(EvalMetric):
 class MSE(EvalMetric):
     """The mean squared error: the mean, over samples, of each one's mean of (label - pred)^2.
 
-    update() takes labels and predictions of one shape, whose first axis is that of samples. It does not wait; get() does.
+    update() takes labels and predictions of one shape, whose first axis is that of samples. It does not wait; get()
+    does.
 
     Parameters
     ----------
@@ -184,8 +186,8 @@ class MeanCosineSimilarity(EvalMetric):
 class PearsonCorrelation(EvalMetric):
     """Pearson's correlation of all predictions with all labels, of all batches together.
 
-    update() takes labels and predictions of one shape. It does not wait; get() does. MXNet 1 has the mean of the batches'
-    correlations.
+    update() takes labels and predictions of one shape. It does not wait; get() does. MXNet 1 has the mean of the
+    batches' correlations.
 
     Parameters
     ----------

@@ -11,7 +11,25 @@ def __dir__():
 
 
 class BatchProcessor:
-    """A subclass may change what is computed of a batch; each method returns lists, with a part for each device."""
+    """Computes what an Estimator needs of each batch; a subclass may change how.
+
+    fit_batch(estimator, train_batch, batch_axis) computes predictions, losses and gradients, which are not used yet;
+    evaluate_batch(estimator, val_batch, batch_axis) predictions and losses. Both return (data, labels, predictions,
+    losses), lists with a part for each device. Neither waits. It has no parameters.
+
+    Examples
+    --------
+    >>> from dflow.gluon.contrib import estimator as es
+    >>> net = gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize()
+    >>> loader = gluon.data.DataLoader(gluon.data.ArrayDataset(np.ones((8, 2)), np.ones((8, 1))), batch_size=4)
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> est = es.Estimator(net, gluon.loss.L2Loss(), gluon.metric.MSE(), trainer=trainer)
+    >>> est.logger.setLevel("WARNING")
+    >>> data, label, pred, loss = es.BatchProcessor().fit_batch(est, next(iter(loader)))
+    >>> print(pred[0].shape, loss[0].shape, net.weight.grad().shape)
+    (4, 1) (4,) (1, 2)
+    """
 
     def _get_data_and_label(self, batch, device, batch_axis=0):
         """The parts of data and labels, on their devices."""

@@ -43,10 +43,56 @@ EVENTS = {"train_begin": TrainBegin, "epoch_begin": EpochBegin, "batch_begin": B
 class Estimator:
     """Trains and evaluates a net: fit(), evaluate().
 
-    loss: one of gluon.loss. train_metrics, val_metrics: metrics; by default accuracy for a softmax loss, and copies of
-    the former. initializer: for parameters without values. trainer: SGD with a learning rate of 0.001 unless given.
-    device: one or several. val_net, val_loss: for evaluation, if these are others. batch_processor: has fit_batch() and
-    evaluate_batch().
+    fit(train_data, val_data, epochs or batches, event_handlers) goes over the batches of a DataLoader, trains with
+    each, and calls handlers of what happens on the way. Those that it always has, unless others of the kind are given,
+    count epochs (StoppingHandler), change the parameters (GradientUpdateHandler), update metrics (MetricHandler),
+    evaluate after each epoch (ValidationHandler, where there is val_data) and write to `logger`, which is standard
+    output (LoggingHandler). evaluate(val_data) computes `val_metrics`.
+
+    Parameters
+    ----------
+    net : Block
+        What is trained.
+    loss : Loss
+        One of gluon.loss.
+    train_metrics : EvalMetric or list of EvalMetric, optional
+        The metrics of training: by default Accuracy for SoftmaxCrossEntropyLoss, else none; the loss is one besides.
+    val_metrics : EvalMetric or list of EvalMetric, optional
+        Those of evaluation: by default copies of the former.
+    initializer : Initializer, optional
+        For parameters without values: init.Uniform() by default.
+    trainer : Trainer, optional
+        By default SGD with a learning rate of 0.001, with a warning.
+    context : Device or list of Device, optional
+        The older name of `device`.
+    device : Device or list of Device, optional
+        Where the batches are computed, a part of each on each device: the current device by default.
+    val_net : Block, optional
+        For evaluation, if it is another net.
+    val_loss : Loss, optional
+        For evaluation, if it is another loss.
+    batch_processor : BatchProcessor, optional
+        Has fit_batch() and evaluate_batch(): what is computed of each batch.
+
+    Raises
+    ------
+    ValueError
+        For a loss, metric, device, trainer or batch_processor that is none. By fit(), for data that are no DataLoader,
+        unless either epochs or batches are given, 1 at least, and for handlers that are none or look at a metric that
+        nobody updates.
+
+    Examples
+    --------
+    >>> from dflow.gluon.contrib.estimator import Estimator
+    >>> net, x = gluon.nn.Dense(1, use_bias=False), np.arange(8.0).reshape(8, 1)
+    >>> net.initialize(init.Zero())
+    >>> loader = gluon.data.DataLoader(gluon.data.ArrayDataset(x, 3 * x), batch_size=4)
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.02})
+    >>> est = Estimator(net, gluon.loss.L2Loss(), gluon.metric.MSE(), trainer=trainer)
+    >>> est.logger.setLevel("WARNING")
+    >>> est.fit(loader, epochs=20)
+    >>> print(net.weight.data().round(3), est.train_metrics[0].get()[0])
+    [[3.]] training mse
     """
 
     def __init__(self, net, loss, train_metrics=None, val_metrics=None, initializer=None, trainer=None, context=None,
@@ -159,6 +205,9 @@ class Estimator:
             self._check_data("val_data", val_data)
         if (epochs is None) == (batches is None):
             raise ValueError("fit() needs a number of epochs or of batches, and not both")
+        limit = batches if epochs is None else epochs
+        if limit < 1:
+            raise ValueError(f"the number of epochs or batches must be at least 1, not {limit}")
         self.max_epoch, self.max_batch, self.batch_axis = epochs, batches, batch_axis
         handlers = self._prepare_default_handlers(val_data, event_handlers)
         events = dict(zip(EVENTS, self._categorize_handlers(handlers)))

@@ -19,36 +19,95 @@ def __dir__():
 
 
 class EventHandler:
-    """Any handler."""
+    """Base class of handlers: of what happens in the loops of an Estimator.
+
+    A handler is of those classes whose events it wants: TrainBegin, EpochBegin, BatchBegin, BatchEnd, EpochEnd,
+    TrainEnd. Its methods are called with the estimator, and batches with what was computed of them. Those of low
+    `priority`, an attribute, 0 where there is none, come first. It has no parameters.
+
+    Examples
+    --------
+    >>> from dflow.gluon.contrib import estimator as es
+    >>> class Count(es.EpochEnd, es.BatchEnd):
+    ...     batches = 0
+    ...     def batch_end(self, estimator, *args, **kwargs):
+    ...         self.batches += 1
+    ...     def epoch_end(self, estimator, *args, **kwargs):
+    ...         return self.batches >= 6
+    >>> isinstance(Count(), es.EventHandler)
+    True
+    """
+
+
+_EVENT = """A handler with {method}(estimator, *args, **kwargs): it is called {when}.
+
+It has no parameters. See EventHandler.
+
+Examples
+--------
+>>> from dflow.gluon.contrib import estimator as es
+>>> net = gluon.nn.Dense(1, in_units=2)
+>>> net.initialize()
+>>> loader = gluon.data.DataLoader(gluon.data.ArrayDataset(np.ones((8, 2)), np.ones((8, 1))), batch_size=4)
+>>> trainer = gluon.Trainer(net.collect_params(), "sgd", {{"learning_rate": 0.1}})
+>>> est = es.Estimator(net, gluon.loss.L2Loss(), gluon.metric.MSE(), trainer=trainer)
+>>> est.logger.setLevel("WARNING")
+>>> class Own(es.{kind}):
+...     def {method}(self, estimator, *args, **kwargs):
+...         print({says})
+>>> est.fit(loader, batches=2, event_handlers=Own())
+{said}
+"""
 
 
 class TrainBegin(EventHandler):
+    __doc__ = _EVENT.format(
+        kind="TrainBegin", method="train_begin", when="once, before all else", says='"we begin"', said="we begin")
+
     def train_begin(self, estimator, *args, **kwargs):
         """Called once, before all else."""
 
 
 class TrainEnd(EventHandler):
+    __doc__ = _EVENT.format(
+        kind="TrainEnd", method="train_end", when="once, at the end", says='"that is all"', said="that is all")
+
     def train_end(self, estimator, *args, **kwargs):
         """Called once, at the end."""
 
 
 class EpochBegin(EventHandler):
+    __doc__ = _EVENT.format(
+        kind="EpochBegin", method="epoch_begin", when="before each epoch", says='"an epoch"', said="an epoch")
+
     def epoch_begin(self, estimator, *args, **kwargs):
         """Called before each epoch."""
 
 
 class EpochEnd(EventHandler):
+    __doc__ = _EVENT.format(
+        kind="EpochEnd", method="epoch_end", when="after each epoch; true ends the training",
+        says="estimator.train_metrics[0].num_inst", said="8")
+
     def epoch_end(self, estimator, *args, **kwargs):
         """Called after each epoch; true ends the training."""
         return False
 
 
 class BatchBegin(EventHandler):
+    __doc__ = _EVENT.format(
+        kind="BatchBegin", method="batch_begin", when="before each batch, with batch=",
+        says='kwargs["batch"][0].shape', said="(4, 2)\n(4, 2)")
+
     def batch_begin(self, estimator, *args, **kwargs):
         """Called before each batch, with batch=."""
 
 
 class BatchEnd(EventHandler):
+    __doc__ = _EVENT.format(
+        kind="BatchEnd", method="batch_end", says='kwargs["loss"][0].shape', said="(4,)\n(4,)",
+        when="after each batch, with batch=, label=, pred=, loss=; true ends the training")
+
     def batch_end(self, estimator, *args, **kwargs):
         """Called after each batch, with batch=, label=, pred=, loss=; true ends the training."""
         return False
@@ -66,7 +125,26 @@ def as_metrics(metrics):
 
 
 class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Ends the training after so many epochs, or batches: those that fit() was called for."""
+    """Ends the training after so many epochs, or batches: those that fit() was called for.
+
+    fit() makes one of its own.
+
+    Parameters
+    ----------
+    max_epoch : int, optional
+        How many epochs. When the training begins, it becomes what fit() was called for.
+    max_batch : int, optional
+        How many batches; the same.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from dflow.gluon.contrib import estimator as es
+    >>> handler = es.StoppingHandler()
+    >>> handler.train_begin(SimpleNamespace(max_epoch=2, max_batch=None))
+    >>> handler.epoch_end(None), handler.epoch_end(None)
+    (False, True)
+    """
 
     def __init__(self, max_epoch=None, max_batch=None):
         self.max_epoch, self.max_batch = max_epoch, max_batch
@@ -90,7 +168,34 @@ class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
 
 
 class GradientUpdateHandler(BatchEnd):
-    """Has the trainer change the parameters after each batch, before other handlers look at it."""
+    """Has the trainer change the parameters after each batch, by gradients over as many samples as there are losses.
+
+    fit() makes one of its own, unless it is given one: a subclass may do it less often.
+
+    Parameters
+    ----------
+    priority : int
+        Handlers of a lower one are called before: by default most come after it.
+
+    Examples
+    --------
+    >>> from dflow.gluon.contrib import estimator as es
+    >>> net = gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize()
+    >>> loader = gluon.data.DataLoader(gluon.data.ArrayDataset(np.ones((8, 2)), np.ones((8, 1))), batch_size=4)
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> est = es.Estimator(net, gluon.loss.L2Loss(), gluon.metric.MSE(), trainer=trainer)
+    >>> est.logger.setLevel("WARNING")
+    >>> class EverySecond(es.GradientUpdateHandler):
+    ...     batch = 0
+    ...     def batch_end(self, estimator, *args, **kwargs):
+    ...         self.batch += 1
+    ...         if self.batch % 2 == 0:
+    ...             super().batch_end(estimator, *args, **kwargs)
+    >>> est.fit(loader, batches=4, event_handlers=EverySecond())
+    >>> est.trainer.optimizer.num_update
+    2
+    """
 
     def __init__(self, priority=-2000):
         self.priority = priority
@@ -101,7 +206,36 @@ class GradientUpdateHandler(BatchEnd):
 
 
 class MetricHandler(EpochBegin, BatchEnd):
-    """Begins metrics anew for each epoch, and updates them after each batch."""
+    """Begins metrics anew for each epoch, and updates them after each batch.
+
+    fit() and evaluate() make one of their own, of the estimator's metrics, unless they are given one.
+
+    Parameters
+    ----------
+    metrics : EvalMetric or list of EvalMetric
+        The metrics. gluon.metric.Loss is given the losses, others labels and predictions.
+    priority : int
+        Handlers of a lower one are called before.
+
+    Raises
+    ------
+    ValueError
+        For what is no metric.
+
+    Examples
+    --------
+    >>> from dflow.gluon.contrib import estimator as es
+    >>> net = gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize()
+    >>> loader = gluon.data.DataLoader(gluon.data.ArrayDataset(np.ones((8, 2)), np.ones((8, 1))), batch_size=4)
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> est = es.Estimator(net, gluon.loss.L2Loss(), gluon.metric.MSE(), trainer=trainer)
+    >>> est.logger.setLevel("WARNING")
+    >>> error = gluon.metric.MAE()
+    >>> est.fit(loader, epochs=2, event_handlers=es.MetricHandler(error))
+    >>> error.num_inst, error.get()[1] < 2
+    (8, True)
+    """
 
     def __init__(self, metrics, priority=-1000):
         self.metrics, self.priority = as_metrics(metrics), priority
@@ -143,7 +277,43 @@ class _Periods(TrainBegin, BatchEnd, EpochEnd):
 
 
 class ValidationHandler(_Periods):
-    """Calls eval_fn(val_data=, batch_axis=, event_handlers=), as Estimator.evaluate, every so often."""
+    """Evaluates every so many epochs or batches.
+
+    fit() makes one of its own, for its val_data, unless it is given one.
+
+    Parameters
+    ----------
+    val_data : DataLoader
+        What eval_fn is given.
+    eval_fn : callable
+        eval_fn(val_data=, batch_axis=, event_handlers=), as Estimator.evaluate.
+    epoch_period : int, optional
+        After how many epochs. None: not after epochs.
+    batch_period : int, optional
+        After how many batches. None: not after batches.
+    priority : int
+        Handlers of a lower one are called before.
+    event_handlers : handler or list of handlers, optional
+        What eval_fn is given.
+
+    Raises
+    ------
+    ValueError
+        For a period that is neither None nor at least 1.
+
+    Examples
+    --------
+    >>> from dflow.gluon.contrib import estimator as es
+    >>> net = gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize()
+    >>> loader = gluon.data.DataLoader(gluon.data.ArrayDataset(np.ones((8, 2)), np.ones((8, 1))), batch_size=4)
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> est = es.Estimator(net, gluon.loss.L2Loss(), gluon.metric.MSE(), trainer=trainer)
+    >>> est.logger.setLevel("WARNING")
+    >>> est.fit(loader, epochs=2, event_handlers=es.ValidationHandler(loader, est.evaluate, batch_period=1))
+    >>> est.val_metrics[0].name, est.val_metrics[0].num_inst
+    ('validation mse', 8)
+    """
 
     def __init__(self, val_data, eval_fn, epoch_period=1, batch_period=None, priority=-1000, event_handlers=None):
         super().__init__(epoch_period, batch_period)
@@ -154,7 +324,39 @@ class ValidationHandler(_Periods):
 
 
 class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, BatchEnd):
-    """Writes times and metrics to the estimator's logger: after each epoch, or every so many batches (log_interval)."""
+    """Writes times and metrics to the estimator's logger: after each epoch, or every so many batches.
+
+    What it writes of metrics waits for them. fit() and evaluate() make one of their own, unless they are given one.
+
+    Parameters
+    ----------
+    log_interval : int or 'epoch'
+        After how many batches.
+    metrics : EvalMetric or list of EvalMetric, optional
+        Which are written.
+    priority : float
+        Handlers of a lower one are called before: by default all are.
+
+    Raises
+    ------
+    ValueError
+        For another log_interval, or for what is no metric.
+
+    Examples
+    --------
+    >>> from dflow.gluon.contrib import estimator as es
+    >>> net = gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize()
+    >>> loader = gluon.data.DataLoader(gluon.data.ArrayDataset(np.ones((8, 2)), np.ones((8, 1))), batch_size=4)
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> est = es.Estimator(net, gluon.loss.L2Loss(), gluon.metric.MSE(), trainer=trainer)
+    >>> est.fit(loader, epochs=1)
+    Training begin: using optimizer SGD with current learning rate 0.1000
+    Train for 1 epochs.
+    [Epoch 0] Begin, current learning rate: 0.1000
+    [Epoch 0] Finished in ...s, training mse: ..., training ...
+    Train finished using total ...s with 1 epochs. training mse: ...
+    """
 
     def __init__(self, log_interval="epoch", metrics=None, priority=math.inf):
         if log_interval != "epoch" and (not isinstance(log_interval, int) or log_interval < 1):
@@ -234,12 +436,55 @@ class _Monitor:
 
 
 class CheckpointHandler(_Periods):
-    """Writes the net's parameters and the trainer's states every so often: PREFIX-epoch0batch4.params, .states, after
-    four batches; within an epoch, by MXNet's count, after the batch of the number 4, the fifth.
+    """Writes the net's parameters and the trainer's states every so many epochs or batches.
 
-    The last max_checkpoints are kept. save_best: also PREFIX-best, where `monitor` was the best. A hybridized net's
-    program: PREFIX-symbol.json. resume_from_checkpoint: goes on from the last in the folder, for the epochs, or
-    batches, that are left.
+    The files are PREFIX-epoch0batch4.params and .states, after four batches; within an epoch, by MXNet's count, after
+    the batch of the number 4, the fifth. A hybridized net's program is PREFIX-symbol.json. Each is there as a whole or
+    not at all. Writing waits for the parameters.
+
+    Parameters
+    ----------
+    model_dir : str or path
+        The folder, which is made.
+    model_prefix : str
+        What the names of the files begin with.
+    monitor : EvalMetric, optional
+        The metric that says which is the best.
+    verbose : int
+        Other than 0: the estimator's logger is told of the best.
+    save_best : bool
+        Write PREFIX-best, too, where `monitor` was the best so far.
+    mode : {'auto', 'min', 'max'}
+        Whether less or more is better; 'auto' takes 'max' for what is called like accuracy, F1 or a correlation.
+    epoch_period : int, optional
+        After how many epochs. None: not after epochs.
+    batch_period : int, optional
+        After how many batches. None: not after batches.
+    max_checkpoints : int
+        How many are kept, the last ones.
+    resume_from_checkpoint : bool
+        Go on from the last in the folder, for the epochs, or batches, that are left.
+
+    Raises
+    ------
+    ValueError
+        For a period that is neither None nor at least 1, for save_best without a metric, and for another mode with it.
+        When the training begins, where the checkpoint has been trained as long as is asked for.
+
+    Examples
+    --------
+    >>> from dflow.gluon.contrib import estimator as es
+    >>> net = gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize()
+    >>> loader = gluon.data.DataLoader(gluon.data.ArrayDataset(np.ones((8, 2)), np.ones((8, 1))), batch_size=4)
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> est = es.Estimator(net, gluon.loss.L2Loss(), gluon.metric.MSE(), trainer=trainer)
+    >>> est.logger.setLevel("WARNING")
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     est.fit(loader, epochs=2, event_handlers=es.CheckpointHandler(folder, "net"))
+    ...     sorted(os.listdir(folder))
+    ['net-epoch0batch2.params', 'net-epoch0batch2.states', 'net-epoch1batch4.params', 'net-epoch1batch4.states']
     """
 
     def __init__(self, model_dir, model_prefix="model", monitor=None, verbose=0, save_best=False, mode="auto",
@@ -332,7 +577,42 @@ class CheckpointHandler(_Periods):
 
 
 class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
-    """Ends the training when a metric has not got better, by more than min_delta, for `patience` epochs."""
+    """Ends the training when a metric has not got better for some epochs.
+
+    It waits for the metric at the end of each epoch.
+
+    Parameters
+    ----------
+    monitor : EvalMetric
+        The metric: one of the estimator's, or of a MetricHandler.
+    min_delta : float
+        By how much more it has to be better.
+    patience : int
+        For how many epochs it may be no better: with 0 or 1, the first such ends the training.
+    mode : {'auto', 'min', 'max'}
+        Whether less or more is better; 'auto' takes 'max' for what is called like accuracy, F1 or a correlation.
+    baseline : float, optional
+        What the first epoch has to be better than.
+
+    Raises
+    ------
+    ValueError
+        For what is no metric, or another mode.
+
+    Examples
+    --------
+    >>> from dflow.gluon.contrib import estimator as es
+    >>> net = gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize()
+    >>> loader = gluon.data.DataLoader(gluon.data.ArrayDataset(np.ones((8, 2)), np.ones((8, 1))), batch_size=4)
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    >>> est = es.Estimator(net, gluon.loss.L2Loss(), gluon.metric.MSE(), trainer=trainer)
+    >>> est.logger.setLevel("WARNING")
+    >>> handler = es.EarlyStoppingHandler(est.train_metrics[0], min_delta=100, patience=2, baseline=0)
+    >>> est.fit(loader, epochs=50, event_handlers=handler)
+    >>> handler.current_epoch, handler.best
+    (2, 0)
+    """
 
     def __init__(self, monitor, min_delta=0, patience=0, mode="auto", baseline=None):
         self.monitor, self.min_delta, self.patience, self.mode, self.baseline = (

@@ -29,12 +29,46 @@ def _no_transform(transform):
         raise TypeError("transform= is gone: use dataset.transform() or dataset.transform_first()")
 
 
-class _Standard(ArrayDataset):
-    """Pairs of an image, uint8 of shape (height, width, channels), and its label, int32.
+# What the standard sets have in common.
+_DOC = """{what}
 
-    root: the folder of the files, by default where MXNet keeps them: $MXNET_HOME/datasets/ and the set's name, with
-    ~/.mxnet for $MXNET_HOME. train: the training or the test set. FileNotFoundError says which files go where.
-    """
+Samples are pairs of an image, an array of uint8 of shape (height, width, channels), and its label, a number of int32.
+The files are read when the data set is made; nothing is downloaded, unlike in MXNet.
+
+Parameters
+----------
+root : str, optional
+    The folder of the files, by default where MXNet keeps them: $MXNET_HOME/datasets/{name}, with ~/.mxnet for
+    $MXNET_HOME.
+{more}train : bool
+    The training set, or the test set.
+transform : None
+    What MXNet had once: transform() and transform_first() are methods.
+
+Raises
+------
+FileNotFoundError
+    For a file that is not there: it says which goes where.
+ValueError
+    For a file that is no such file, or not whole.
+TypeError
+    For a transform.
+
+Examples
+--------
+{example}
+"""
+
+_ABSENT = """>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     gluon.data.vision.{kind}(folder)
+Traceback (most recent call last):
+    ...
+FileNotFoundError: {kind} needs the file {file}, of {source}, in the folder ..."""
+
+
+class _Standard(ArrayDataset):
+    """Pairs of an image and its label, of files in a folder; see _DOC."""
 
     _name = _source = ""
 
@@ -62,8 +96,20 @@ class _Standard(ArrayDataset):
 
 
 class MNIST(_Standard):
-    __doc__ = f"Handwritten digits, 28 by 28, 1 channel, 10 classes: {_Standard.__doc__}"
     _name, _source = "mnist", "http://yann.lecun.com/exdb/mnist"
+    __doc__ = _DOC.format(
+        what="Handwritten digits: 28 by 28 pixels, 1 channel, 10 classes, in 60,000 and 10,000 samples.",
+        name=_name, more="", example=""">>> import os, tempfile
+>>> def write(folder, name, *head):
+...     with open(os.path.join(folder, name), "wb") as file:
+...         file.write(numpy.array(head, ">u4").tobytes() + bytes(int(numpy.prod(head[1:]))))
+>>> with tempfile.TemporaryDirectory() as folder:
+...     write(folder, "train-images-idx3-ubyte", 0x803, 5, 28, 28)
+...     write(folder, "train-labels-idx1-ubyte", 0x801, 5)
+...     digits = gluon.data.vision.MNIST(folder)
+>>> image, label = digits[4]
+>>> print(len(digits), image.shape, image.dtype, label.dtype)
+5 (28, 28, 1) uint8 int32""")
 
     def _read(self, train):
         kind = "train" if train else "t10k"
@@ -84,14 +130,18 @@ class MNIST(_Standard):
 
 
 class FashionMNIST(MNIST):
-    __doc__ = f"Articles of clothing, 28 by 28, 1 channel, 10 classes: {_Standard.__doc__}"
     _name, _source = "fashion-mnist", "https://github.com/zalandoresearch/fashion-mnist"
+    __doc__ = _DOC.format(
+        what="Articles of clothing: 28 by 28 pixels, 1 channel, 10 classes, in files as MNIST's.", name=_name, more="",
+        example=_ABSENT.format(kind="FashionMNIST", file="train-images-idx3-ubyte.gz", source=_source))
 
 
 class CIFAR10(_Standard):
-    __doc__ = f"Photographs, 32 by 32, 3 channels, 10 classes: {_Standard.__doc__}"
     _name, _source = "cifar10", "https://www.cs.toronto.edu/~kriz/cifar.html"
     _archive, _folder = "cifar-10-binary.tar.gz", "cifar-10-batches-bin"
+    __doc__ = _DOC.format(
+        what="Photographs: 32 by 32 pixels, 3 channels, 10 classes, of the archive, or of its files.", name=_name,
+        more="", example=_ABSENT.format(kind="CIFAR10", file=_archive, source=_source))
     _files = [f"data_batch_{i}.bin" for i in range(1, 6)], ["test_batch.bin"]
     _labels, _label = 1, 0      # how many bytes before each image, which of them is the label
 
@@ -128,9 +178,12 @@ class CIFAR10(_Standard):
 
 
 class CIFAR100(CIFAR10):
-    __doc__ = f"Photographs, 32 by 32, 3 channels, 20 classes, or 100 if `fine_label`: {_Standard.__doc__}"
     _name = "cifar100"
     _archive, _folder = "cifar-100-binary.tar.gz", "cifar-100-binary"
+    __doc__ = _DOC.format(
+        what="Photographs: 32 by 32 pixels, 3 channels, 20 classes, or 100, of the archive, or of its files.",
+        name=_name, more="fine_label : bool\n    The 100 classes, and not the 20 that they are grouped in.\n",
+        example=_ABSENT.format(kind="CIFAR100", file=_archive, source=CIFAR10._source))
     _files = ["train.bin"], ["test.bin"]
     _labels = 2
 
@@ -140,10 +193,42 @@ class CIFAR100(CIFAR10):
 
 
 class ImageFolderDataset(Dataset):
-    """Pairs of an image file and the number of the folder, below `root`, that it is in.
+    """Images in folders: pairs of an image and the number of the folder that it is in.
 
-    An image is uint8 of shape (height, width, 3), or (height, width, 1) with flag=0: grey. Pillow reads it when the
-    sample is asked for. `synsets` has the folders' names, in order; `items` pairs of a path and a label.
+    An image is an array of uint8 of shape (height, width, 3), or (height, width, 1). Pillow reads it when the sample is
+    asked for, upright, as its orientation says. Files are .jpg, .jpeg and .png; what else is there is left out, with a
+    warning. `synsets` has the folders' names, in order; `items` has pairs of a path and a label.
+
+    Parameters
+    ----------
+    root : str
+        The folder that has a folder for each class.
+    flag : {0, 1}
+        1: of three channels; 0: grey, of one.
+    transform : None
+        What MXNet had once: transform() and transform_first() are methods.
+
+    Raises
+    ------
+    TypeError
+        For a transform.
+    FileNotFoundError
+        For a root that is not there.
+    ImportError
+        When a sample is asked for, without Pillow.
+    ValueError, OSError
+        When a sample is asked for, of a file that is no image, or of more pixels than its size allows.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     for name in ("cat/a.png", "cat/b.jpg", "dog/c.png"):
+    ...         os.makedirs(os.path.dirname(f"{root}/{name}"), exist_ok=True)
+    ...         open(f"{root}/{name}", "wb").close()
+    ...     images = gluon.data.vision.ImageFolderDataset(root)
+    >>> print(len(images), images.synsets, [label for path, label in images.items])
+    3 ['cat', 'dog'] [0, 0, 1]
     """
 
     _extensions = (".jpg", ".jpeg", ".png")

@@ -43,7 +43,24 @@ class Transform:
 
 
 class Compose(Transform):
-    """Transforms, or other functions, one after the other; what one returns, a tuple or not, goes to the next."""
+    """Transforms, or other functions, one after the other; what one returns, a tuple or not, goes to the next.
+
+    It is called with an image, and perhaps labels, which the transforms here leave as they are. len() and indexing are
+    those of the list. HybridCompose is the same: there is nothing to hybridize.
+
+    Parameters
+    ----------
+    transforms : sequence of callable
+        The transforms.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> both = transforms.Compose([transforms.ToTensor(), transforms.Normalize(0.5, 0.25)])
+    >>> x, label = both(np.full((4, 4, 1), 255, np.uint8), 7)
+    >>> print(x.shape, x[0, 0, 0], label, len(both))
+    (1, 4, 4) 2.0 7 2
+    """
 
     def __init__(self, transforms):
         self._transforms = list(transforms)
@@ -65,7 +82,25 @@ class Compose(Transform):
 
 
 class RandomApply(Transform):
-    """A transform, or a list of them, with probability p."""
+    """Applies a transform, or a list of them, or leaves the image as it is, by chance.
+
+    HybridRandomApply is the same: there is nothing to hybridize.
+
+    Parameters
+    ----------
+    transforms : callable or list of callable
+        The transform; of a list, all or none.
+    p : float
+        The probability that it is applied.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> sometimes = transforms.RandomApply(transforms.Cast("float32"), p=0.3)
+    >>> kinds = {str(sometimes(np.zeros((2, 2, 1), np.uint8)).dtype) for _ in range(40)}
+    >>> sorted(kinds)
+    ['float32', 'uint8']
+    """
 
     def __init__(self, transforms, p=0.5):
         self._transform = Compose(transforms) if isinstance(transforms, (list, tuple)) else transforms
@@ -79,7 +114,20 @@ HybridCompose, HybridRandomApply = Compose, RandomApply
 
 
 class Cast(Transform):
-    """All arguments as another dtype."""
+    """Makes another dtype of all its arguments, labels too.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Which.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> x, label = transforms.Cast("float16")(np.array([1, 2], np.uint8), 3)
+    >>> print(x, x.dtype, label.dtype)
+    [1. 2.] float16 float16
+    """
 
     def __init__(self, dtype="float32"):
         self._dtype = dtype
@@ -93,7 +141,23 @@ class Cast(Transform):
 
 
 class ToTensor(Transform):
-    """From (height, width, channels) in [0, 255] to float32 of shape (channels, height, width) in [0, 1]."""
+    """Makes tensors of images: float32 in [0, 1], the channels first.
+
+    It is called with an image of numbers in [0, 255], of shape (height, width, channels), or several, (n, height,
+    width, channels). It has no parameters.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of axes.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> x = transforms.ToTensor()(np.full((4, 6, 3), 51, np.uint8))
+    >>> print(x.shape, x.dtype, x[0, 0, 0])
+    (3, 4, 6) float32 0.2
+    """
 
     def forward(self, x):
         return image.to_tensor(x)
@@ -103,7 +167,30 @@ class ToTensor(Transform):
 
 
 class Normalize(Transform):
-    """(x - mean) / std, numbers or one for each channel; of tensors: the channels are before height and width."""
+    """(x - mean) / std, of tensors: the channels are before height and width.
+
+    It is called with a tensor of shape (channels, height, width), or several, (n, channels, height, width), as ToTensor
+    makes them.
+
+    Parameters
+    ----------
+    mean : float or sequence of float
+        A number, or one for each channel.
+    std : float or sequence of float
+        The same.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of axes.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> x = transforms.Normalize(mean=(0.5, 1.0), std=0.25)(np.ones((2, 1, 1), np.float32))
+    >>> print(x.reshape(-1))
+    [2. 0.]
+    """
 
     def __init__(self, mean=0.0, std=1.0):
         self._arguments = mean, std
@@ -119,10 +206,39 @@ class Normalize(Transform):
 
 
 def rotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
-    """Tensors (channels, height, width), of floats, or several of them, turned to the left; 0 is around them.
+    """Turns tensors to the left; what comes in from around them is 0.
 
-    rotation_degrees: a number, or of several tensors one for each. zoom_in: nothing of what is around is seen;
-    zoom_out: all of the tensor is.
+    Parameters
+    ----------
+    src : array_like
+        A tensor of floats, of shape (channels, height, width), or several, (n, channels, height, width).
+    rotation_degrees : float or array_like
+        The angle, in degrees; of several tensors perhaps one for each, of shape (n,).
+    zoom_in : bool
+        Enlarge it, so that nothing of what is around is seen.
+    zoom_out : bool
+        Make it smaller, so that all of it is seen.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape and dtype: pixels are bilinear means.
+
+    Raises
+    ------
+    ValueError
+        For zoom_in with zoom_out, another number of axes or of angles.
+    TypeError
+        For another dtype, or several angles for one tensor.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> x = np.arange(9, dtype=np.float32).reshape(1, 3, 3)
+    >>> print(transforms.rotate(x, 90)[0].round(3))
+    [[2. 5. 8.]
+     [1. 4. 7.]
+     [0. 3. 6.]]
     """
     x, angles = np.asarray(src), np.asarray(rotation_degrees)
     if zoom_in and zoom_out:
@@ -148,7 +264,36 @@ def rotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
 
 
 class Rotate(Transform):
-    """Tensors turned to the left by an angle, in degrees: see rotate()."""
+    """Turns tensors to the left by an angle; what comes in from around them is 0.
+
+    It is called with a tensor of floats, of shape (channels, height, width), or several, (n, channels, height, width),
+    as ToTensor makes them.
+
+    Parameters
+    ----------
+    rotation_degrees : float
+        The angle, in degrees; for several tensors perhaps one for each.
+    zoom_in : bool
+        Enlarge it, so that nothing of what is around is seen.
+    zoom_out : bool
+        Make it smaller, so that all of it is seen.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for zoom_in with zoom_out, another number of axes or of angles.
+    TypeError
+        When it is called, for another dtype, or several angles for one tensor.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> x = np.arange(9, dtype=np.float32).reshape(1, 3, 3)
+    >>> print(transforms.Rotate(90)(x)[0].round(3))
+    [[2. 5. 8.]
+     [1. 4. 7.]
+     [0. 3. 6.]]
+    """
 
     def __init__(self, rotation_degrees, zoom_in=False, zoom_out=False):
         self._arguments = rotation_degrees, zoom_in, zoom_out
@@ -158,7 +303,37 @@ class Rotate(Transform):
 
 
 class RandomRotation(Transform):
-    """Tensors turned by an angle from angle_limits, in degrees, with probability rotate_with_proba: see rotate()."""
+    """Turns tensors by a random angle, another one for each of several; or leaves all of them, by chance.
+
+    It is called with tensors of floats: see Rotate.
+
+    Parameters
+    ----------
+    angle_limits : (float, float)
+        The least and the greatest angle, in degrees: positive ones turn to the left.
+    zoom_in : bool
+        Enlarge it, so that nothing of what is around is seen.
+    zoom_out : bool
+        Make it smaller, so that all of it is seen.
+    rotate_with_proba : float
+        The probability that tensors are turned.
+
+    Raises
+    ------
+    ValueError
+        Unless the limits are in order, and the probability is between 0 and 1. When it is called, for zoom_in with
+        zoom_out, or another number of axes.
+    TypeError
+        When it is called, for another dtype.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> x = np.ones((1, 5, 5), np.float32)
+    >>> turned = transforms.RandomRotation((-30, 30), zoom_in=True)(x)
+    >>> print(turned.shape, np.allclose(turned, 1))
+    (1, 5, 5) True
+    """
 
     def __init__(self, angle_limits, zoom_in=False, zoom_out=False, rotate_with_proba=1.0):
         lower, upper = angle_limits
@@ -181,7 +356,31 @@ def random_rotate(src, angle_limits, zoom_in=False, zoom_out=False):
 
 
 class Resize(Transform):
-    """Of another size; with keep_ratio, a single number is that of the shorter edge."""
+    """Makes images of another size.
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels); the dtype stays.
+
+    Parameters
+    ----------
+    size : int or (int, int)
+        (width, height), or one number for both.
+    keep_ratio : bool
+        A single number is that of the shorter edge; the other one becomes what proportions make it.
+    interpolation : int
+        0 nearest, 1 bilinear, 2 area, 3 cubic, 4 Lanczos: see npx.image.resize().
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of axes, another interpolation, and sizes that are not positive.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> image = np.zeros((20, 30, 3), np.uint8)
+    >>> transforms.Resize((8, 6))(image).shape, transforms.Resize(10, keep_ratio=True)(image).shape
+    ((6, 8, 3), (10, 15, 3))
+    """
 
     def __init__(self, size, keep_ratio=False, interpolation=1):
         self._arguments = size, keep_ratio, interpolation
@@ -191,7 +390,40 @@ class Resize(Transform):
 
 
 class CropResize(Transform):
-    """The part from (x, y) on, of that width and height; resized, if `size` is given."""
+    """Takes a part of images, and perhaps resizes it.
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels); the dtype stays.
+
+    Parameters
+    ----------
+    x : int
+        The first column.
+    y : int
+        The first row.
+    width : int
+        How many columns.
+    height : int
+        How many rows.
+    size : int or (int, int), optional
+        (width, height) of the result, or one number for both; as the part is by default.
+    interpolation : int, optional
+        How it is resized, as by Resize: 1, bilinear, by default.
+
+    Raises
+    ------
+    ValueError
+        When it is called, unless all of the part is inside; and as Resize.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> image = np.arange(12).reshape(3, 4, 1)
+    >>> print(transforms.CropResize(1, 0, width=2, height=2)(image)[..., 0])
+    [[1 2]
+     [5 6]]
+    >>> transforms.CropResize(1, 0, 2, 2, size=(5, 4))(image).shape
+    (4, 5, 1)
+    """
 
     def __init__(self, x, y, width, height, size=None, interpolation=None):
         self._part = x, y, width, height
@@ -204,7 +436,30 @@ class CropResize(Transform):
 
 
 class CenterCrop(Transform):
-    """The middle, of that size; a smaller image is enlarged."""
+    """Takes the middle of images; a smaller image is enlarged.
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels); the dtype stays.
+
+    Parameters
+    ----------
+    size : int or (int, int)
+        (width, height) of the result, or one number for both.
+    interpolation : int
+        How a smaller image is enlarged, as by Resize.
+
+    Raises
+    ------
+    ValueError
+        For sizes that are not positive. When it is called, for another number of axes, or another interpolation.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> image = np.arange(16).reshape(4, 4, 1)
+    >>> print(transforms.CenterCrop(2)(image)[..., 0])
+    [[ 5  6]
+     [ 9 10]]
+    """
 
     def __init__(self, size, interpolation=1):
         self._arguments = image.MIDDLE, image.MIDDLE, *image.pair(size), interpolation
@@ -214,9 +469,34 @@ class CenterCrop(Transform):
 
 
 class RandomCrop(Transform):
-    """A part of that size, anywhere, after padding with `pad_value`; a smaller image is enlarged.
+    """Takes a part of that size, anywhere, after padding; a smaller image is enlarged.
 
-    pad: pixels at each edge, or (top, bottom, left, right).
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels), of which the same
+    part is taken; the dtype stays.
+
+    Parameters
+    ----------
+    size : int or (int, int)
+        (width, height) of the result, or one number for both.
+    pad : int or (int, int, int, int), optional
+        Pixels that are put at each edge, or at (top, bottom, left, right).
+    pad_value : scalar
+        What these are.
+    interpolation : int
+        How a smaller image is enlarged, as by Resize.
+
+    Raises
+    ------
+    ValueError
+        For sizes that are not positive. When it is called, for another number of axes, or another interpolation.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> image = np.ones((4, 4, 1), np.uint8)
+    >>> x = transforms.RandomCrop(4, pad=2, pad_value=9)(image)
+    >>> print(x.shape, set(x.reshape(-1).tolist()) <= {1, 9})
+    (4, 4, 1) True
     """
 
     def __init__(self, size, pad=None, pad_value=0, interpolation=1):
@@ -233,10 +513,34 @@ class RandomCrop(Transform):
 
 
 class RandomResizedCrop(Transform):
-    """A part of random area and proportions, anywhere, resized.
+    """Takes a part of random area and proportions, anywhere, and resizes it.
 
-    scale: the least and the greatest area, as shares of the image's. ratio: of the part's width to its height. Where
-    ten of them do not fit into the image, its middle is taken.
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels), of which the same
+    part is taken; the dtype stays. Where ten parts, drawn at random, do not fit into the image, its middle is taken.
+
+    Parameters
+    ----------
+    size : int or (int, int)
+        (width, height) of the result, or one number for both.
+    scale : float or (float, float)
+        The least and the greatest area, as shares of the image's; or the least, with 1 as the greatest.
+    ratio : (float, float)
+        The least and the greatest of the part's width to its height.
+    interpolation : int
+        How it is resized, as by Resize.
+
+    Raises
+    ------
+    ValueError
+        For sizes that are not positive. When it is called, for another number of axes, or another interpolation.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> image = np.full((40, 60, 3), 7, np.uint8)
+    >>> x = transforms.RandomResizedCrop((16, 8), scale=(0.5, 1.0))(image)
+    >>> print(x.shape, x.dtype, x.max())
+    (8, 16, 3) uint8 7
     """
 
     def __init__(self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation=1):
@@ -248,7 +552,28 @@ class RandomResizedCrop(Transform):
 
 
 class RandomFlipLeftRight(Transform):
-    """Left and right exchanged, with probability p."""
+    """Exchanges left and right of images, or not, by chance; of several at once, of all or none.
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels).
+
+    Parameters
+    ----------
+    p : float
+        The probability that they are exchanged.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of axes.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> image = np.arange(6).reshape(2, 3, 1)
+    >>> print(transforms.RandomFlipLeftRight(p=1)(image)[..., 0])
+    [[2 1 0]
+     [5 4 3]]
+    """
 
     def __init__(self, p=0.5):
         self.p = p
@@ -258,7 +583,28 @@ class RandomFlipLeftRight(Transform):
 
 
 class RandomFlipTopBottom(Transform):
-    """Top and bottom exchanged, with probability p."""
+    """Exchanges top and bottom of images, or not, by chance; of several at once, of all or none.
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels).
+
+    Parameters
+    ----------
+    p : float
+        The probability that they are exchanged.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of axes.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> image = np.arange(6).reshape(2, 3, 1)
+    >>> print(transforms.RandomFlipTopBottom(p=1)(image)[..., 0])
+    [[3 4 5]
+     [0 1 2]]
+    """
 
     def __init__(self, p=0.5):
         self.p = p
@@ -271,7 +617,28 @@ class RandomFlipTopBottom(Transform):
 
 
 class RandomBrightness(Transform):
-    """Brighter or darker, by a factor from [max(0, 1 - brightness), 1 + brightness]."""
+    """Makes images brighter or darker, by a random factor.
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels), of 1 channel or 3;
+    the dtype stays. See npx.image.random_brightness().
+
+    Parameters
+    ----------
+    brightness : float
+        The factor is from [max(0, 1 - brightness), 1 + brightness].
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of axes, and of channels, but 1 or 3.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> x = transforms.RandomBrightness(0.5)(np.full((2, 2, 3), 100, np.uint8))
+    >>> print(x.dtype, 50 <= x.min() == x.max() <= 150)
+    uint8 True
+    """
 
     def __init__(self, brightness):
         self._factors = image.factors(brightness)
@@ -281,7 +648,28 @@ class RandomBrightness(Transform):
 
 
 class RandomContrast(Transform):
-    """Further from, or nearer to, the mean brightness, by a factor from [max(0, 1 - contrast), 1 + contrast]."""
+    """Moves pixels away from the mean brightness of the image, or towards it, by a random factor.
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels), of 1 channel or 3;
+    the dtype stays. See npx.image.random_contrast().
+
+    Parameters
+    ----------
+    contrast : float
+        The factor is from [max(0, 1 - contrast), 1 + contrast].
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of axes, and of channels, but 1 or 3.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> x = transforms.RandomContrast(0.9)(np.array([[[80.0], [120.0]]], np.float32))
+    >>> print(x.shape, round(float(x.mean()), 3))
+    (1, 2, 1) 100.0
+    """
 
     def __init__(self, contrast):
         self._factors = image.factors(contrast)
@@ -291,7 +679,28 @@ class RandomContrast(Transform):
 
 
 class RandomSaturation(Transform):
-    """Further from, or nearer to, grey, by a factor from [max(0, 1 - saturation), 1 + saturation]."""
+    """Moves colours away from grey, or towards it, by a random factor.
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels), of 1 channel or 3;
+    the dtype stays. See npx.image.random_saturation().
+
+    Parameters
+    ----------
+    saturation : float
+        The factor is from [max(0, 1 - saturation), 1 + saturation].
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of axes, and of channels, but 1 or 3.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> grey = np.full((1, 1, 3), 100, np.uint8)
+    >>> print(transforms.RandomSaturation(0.9)(grey))
+    [[[100 100 100]]]
+    """
 
     def __init__(self, saturation):
         self._factors = image.factors(saturation)
@@ -301,7 +710,28 @@ class RandomSaturation(Transform):
 
 
 class RandomHue(Transform):
-    """Hues turned by up to `hue` of the full circle, either way; lightness and saturation (HLS) stay."""
+    """Turns hues round the circle by a random part of it, either way; lightness and saturation (HLS) stay.
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels), of 1 channel or 3;
+    the dtype stays. See npx.image.random_hue().
+
+    Parameters
+    ----------
+    hue : float
+        How much of the full circle, at most: with 0.5 there are all hues.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of axes, and of channels, but 1 or 3.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> x = transforms.RandomHue(0.5)(np.array([[[200, 100, 100]]], np.uint8))
+    >>> print(x.shape, x.min(), x.max())
+    (1, 1, 3) 100 200
+    """
 
     def __init__(self, hue):
         self._factors = image.factors(hue)
@@ -311,7 +741,35 @@ class RandomHue(Transform):
 
 
 class RandomColorJitter(Transform):
-    """Brightness, contrast, saturation and hue changed as by their transforms, in random order; 0: not at all."""
+    """Changes brightness, contrast, saturation and hue by random factors, in random order.
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels), of 1 channel or 3;
+    the dtype stays. See npx.image.random_color_jitter().
+
+    Parameters
+    ----------
+    brightness : float
+        As of RandomBrightness; 0 does not change it.
+    contrast : float
+        As of RandomContrast; 0 does not change it.
+    saturation : float
+        As of RandomSaturation; 0 does not change it.
+    hue : float
+        As of RandomHue; 0 does not change it.
+
+    Raises
+    ------
+    ValueError
+        When it is called with what it changes, for another number of axes, and of channels, but 1 or 3.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> image = np.full((2, 2, 3), 100, np.uint8)
+    >>> x = transforms.RandomColorJitter(brightness=0.2, hue=0.1)(image)
+    >>> print(x.shape, 80 <= x.min() <= x.max() <= 120)
+    (2, 2, 3) True
+    """
 
     def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
         self._strengths = brightness, contrast, saturation, hue
@@ -321,7 +779,29 @@ class RandomColorJitter(Transform):
 
 
 class RandomLighting(Transform):
-    """Adds noise along the principal components of ImageNet's colours, with deviation `alpha` (AlexNet's)."""
+    """Adds noise along the principal components of the colours of ImageNet's images (AlexNet's).
+
+    It is called with an image, (height, width, channels), or several, (n, height, width, channels), of numbers in
+    [0, 255]; those of one channel stay, and so does the dtype.
+
+    Parameters
+    ----------
+    alpha : float
+        The standard deviation of how far, along each of the three components.
+
+    Raises
+    ------
+    ValueError
+        When it is called, for another number of axes, and of channels, but 1 or 3.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> image = np.full((1, 2, 3), 100, np.float32)
+    >>> x = transforms.RandomLighting(0.1)(image) - image
+    >>> print(x.shape, np.array_equal(x[0, 0], x[0, 1]))
+    (1, 2, 3) True
+    """
 
     def __init__(self, alpha):
         self._alpha = alpha
@@ -331,7 +811,22 @@ class RandomLighting(Transform):
 
 
 class RandomGray(Transform):
-    """An image of floats, grey with probability p: its channels are the same then, by MXNet's weights."""
+    """Makes images grey, or not, by chance: the channels are the same then, by MXNet's weights.
+
+    It is called with an image, (height, width, 3), or several, (n, height, width, 3), and gives float32. A white pixel
+    becomes 0.9999 of it, as MXNet's.
+
+    Parameters
+    ----------
+    p : float
+        The probability that they are made grey.
+
+    Examples
+    --------
+    >>> from dflow.gluon.data.vision import transforms
+    >>> print(transforms.RandomGray(p=1)(np.array([[[100, 0, 0]]], np.uint8)).round(2))
+    [[[29.89 29.89 29.89]]]
+    """
 
     def __init__(self, p=0.5):
         self.p = p

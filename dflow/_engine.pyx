@@ -524,7 +524,8 @@ def statistics():
         pending, inline (operations run in their caller), queued (tasks), groups (that ran), fused (their members),
         native (loops of machine code that ran in them, each for several members), native_broken (of these loops, those
         that computed something else than NumPy's and are not used),
-        bytes_never_stored (of results that groups kept in registers), stolen (tasks run by another worker than the one
+        bytes_never_stored (of results that groups kept in registers), never_run (tasks whose results nobody could see
+        any more), stolen (tasks run by another worker than the one
         that made them ready), waits (that blocked), waits_at ({"file:line in function": count}), storages, bytes (of
         array data that is allocated or promised), workers.
 
@@ -547,8 +548,9 @@ def statistics():
     return {"pending": pending(), "inline": settings.inlined, "queued": shared.submitted,
             "fused": load_i64(&shared.grouped), "groups": load_i64(&shared.groups), "native": load_i64(&shared.native),
             "native_broken": native.broken(), "bytes_never_stored": load_i64(&shared.bytes_never_stored),
-            "never_run": load_i64(&shared.never_run), "stolen": stolen, "waits": waiting.waits, "waits_at": errors.waits_by_site(),
-            "storages": counts["storages"], "bytes": counts["bytes"], "workers": lanes[0].nworkers}
+            "never_run": load_i64(&shared.never_run), "stolen": stolen, "waits": waiting.waits,
+            "waits_at": errors.waits_by_site(), "storages": counts["storages"], "bytes": counts["bytes"],
+            "workers": lanes[0].nworkers}
 
 def live():
     """Storages, unfinished tasks and bytes of array data that exist now."""

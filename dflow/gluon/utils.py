@@ -35,7 +35,7 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
     Returns
     -------
     list of ndarray
-        Views, where MXNet copies.
+        Views of it.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
     Raises
     ------
     ValueError
-        For a URL without the name of a file.
+        For a URL without the name of a file, or without a scheme.
     OSError
         For what cannot be fetched, or has another SHA-1: after all retries.
 

@@ -176,8 +176,8 @@ def test_the_same_results(limit):
             numpy.testing.assert_array_equal(found[name], value, err_msg=f"{name} of program {seed}")
 
 
-FUNCTIONS = """add subtract multiply divide floor_divide remainder power hypot arctan2 logaddexp fmod exp exp2 expm1 log log2
-    log10 log1p sqrt cbrt sin tan arcsin arccosh arctanh sinh cosh square reciprocal""".split()
+FUNCTIONS = """add subtract multiply divide floor_divide remainder power hypot arctan2 logaddexp fmod exp exp2 expm1
+    log log2 log10 log1p sqrt cbrt sin tan arcsin arccosh arctanh sinh cosh square reciprocal""".split()
 
 
 @pytest.mark.parametrize("limit", [0, 2000])

@@ -27,7 +27,7 @@ cdef enum KernelFlag:       # the contract: effects of a call, and which parts o
     PRODUCT = 512           # of matrices: its core dimensions are (m, n) and (n, p)
     COPIES = 1024           # moves elements of item_bytes() as they are
     VALUES_FAIL = 2048      # whether it fails depends on the values of its inputs: so it is with INVALID_FAILS
-    TELLS_FP = 4096         # flags after it mean something, of which NumPy's function does not tell: engine.check_finite()
+    TELLS_FP = 4096         # flags after it mean something, of which NumPy's function does not tell: check_finite()
     HAS_EFFECTS = 8192      # called though nobody looks at its result
 
 cdef enum:

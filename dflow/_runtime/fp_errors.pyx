@@ -21,8 +21,8 @@ cdef extern from "Python.h":
 
 # ---- policy ----------------------------------------------------------------------------------------------------------
 #
-# np.errstate is NumPy's own, and engine.check_finite() goes before it. What must only warn runs asynchronously; what must
-# raise or call runs at its call.
+# np.errstate is NumPy's own, and engine.check_finite() goes before it. What must only warn runs asynchronously; what
+# must raise or call runs at its call.
 
 cdef tuple fp_texts = ((FP_DIVIDE, "divide", "divide by zero"), (FP_OVER, "over", "overflow"),
                        (FP_UNDER, "under", "underflow"), (FP_INVALID, "invalid", "invalid value"))

@@ -46,8 +46,8 @@ cdef inline bint data_inside(Storage* s) noexcept nogil:
 cdef inline size_t cell_size(Storage* s) noexcept nogil:
     return header() + s.nbytes if data_inside(s) else sizeof(Storage)
 
-# tracemalloc knows storages by their headers' addresses, and those of small data not at all, like the events: each costs
-# a call. What it is told in workers needs no GIL, but a lock of its own, which no thread holds while it waits for the GIL.
+# tracemalloc knows storages by their headers' addresses, and those of small data not at all, like the events: each
+# costs a call. What it is told in workers needs no GIL, but a lock of its own, which nobody holds who waits for the GIL.
 
 cdef enum:
     TRACED = 0x64666c6f     # "dflo"

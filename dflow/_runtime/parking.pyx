@@ -79,7 +79,7 @@ cdef inline int waiting_beside(Runner* me) noexcept nogil:
     return load_int(&shared.helping) - (me != NULL and me.helping)
 
 cdef inline bint cores_taken(Lane* lane) noexcept nogil:
-    """Whether, besides the worker that asks, as many threads run tasks, or wait for them awake, as there are workers."""
+    """Whether, besides the worker that asks, as many threads run tasks, or wait awake, as there are workers."""
     cdef int awake = load_int(&lane.started) - load_int(&lane.parking.sleeping) - load_int(&lane.parking.coming) - 1
     return (lane.number < CPUS and load_int(&shared.apart) == 0
             and awake - load_int(&lane.parking.hosting) + load_int(&shared.helping) >= load_int(&lane.nworkers))

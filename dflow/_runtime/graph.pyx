@@ -47,7 +47,7 @@ cdef inline size_t cell_size(Storage* s) noexcept nogil:
     return header() + s.nbytes if data_inside(s) else sizeof(Storage)
 
 # tracemalloc knows storages by their headers' addresses, and those of small data not at all, like the events: each
-# costs a call. What it is told in workers needs no GIL, but a lock of its own, which nobody holds who waits for the GIL.
+# costs a call. What it is told in workers needs no GIL, but a lock of its own, which none holds who waits for the GIL.
 
 cdef enum:
     TRACED = 0x64666c6f     # "dflo"

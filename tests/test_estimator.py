@@ -242,3 +242,9 @@ BAD = {
 def test_refused(text):
     with pytest.raises(ValueError, match=text):
         BAD[text]()
+
+
+@pytest.mark.parametrize("limit", [{"epochs": 0}, {"batches": 0}, {"epochs": 1.5}, {"epochs": -1}])
+def test_limits_that_are_none(limit):
+    with pytest.raises(ValueError, match=f"must be a whole one, 1 at least, not {next(iter(limit.values()))}"):
+        made().fit(loader(), **limit)

@@ -633,3 +633,11 @@ def test_what_mxnet_has_besides():
             getattr(module, name)
     with pytest.raises(AttributeError, match="'nonsense'$"):
         gluon.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("together", [batchify.Stack(), batchify.Group(batchify.Stack(), batchify.Stack())])
+def test_samples_of_unequal_length_are_refused(together):
+    with pytest.raises(ValueError, match="zip"):
+        together([(1, 2), (1,)])
+    with pytest.raises(ValueError, match="zip"):
+        list(gluon.data.DataLoader([(1, [1, 2]), (2, [1])], 2))

@@ -1,5 +1,6 @@
 """gluon.metric: each metric over several batches against NumPy's value over all of them, and without waiting."""
 
+import functools
 import math
 
 import numpy
@@ -234,3 +235,17 @@ def test_labels_that_no_class_has_are_told_by_get():
         found.get()
     with pytest.raises(ValueError, match="changed from 5 to 3"):
         found.update([np.array([0, 1])], [np.array(SCORES[:2, :3])])
+
+
+@pytest.mark.parametrize("kind, expected", [("MAE", 0.5), ("MSE", 0.25), ("RMSE", 0.5), ("MeanPairwiseDistance", 0.5)])
+def test_numbers_beside_columns_are_pairs(kind, expected):
+    for shape, other in ((3,), (3, 1)), ((3, 1), (3,)), ((3,), (3,)), ((3, 1), (3, 1)):
+        made = getattr(metric, kind)()
+        made.update(np.array([1.0, 2, 3]).reshape(shape), np.array([1.5, 2.5, 3.5]).reshape(other))
+        assert made.get()[1] == pytest.approx(expected)
+
+
+def test_a_custom_metric_of_what_has_no_name():
+    made = metric.CustomMetric(functools.partial(lambda k, label, pred: k, 3))
+    made.update(np.ones(2), np.ones(2))
+    assert made.get() == ("partial", 3)

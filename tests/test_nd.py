@@ -489,3 +489,26 @@ def test_draws_like_an_array():
     assert nd.random.normal_like(x, 7, 0.1, out=x) is x and abs(x.mean().item() - 7) < 0.1
     assert abs(nd.random.binomial(10, 0.3, shape=(4000,)).mean().item() - 3) < 0.2
     assert nd.random.categorical(nd.array([0, 0, 1]), shape=5).tolist() == [2] * 5
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4"])
+def test_round_goes_away_from_zero(dtype):
+    given = numpy.array([0.5, 1.5, 2.5, -0.5, -2.5, 0.25, -1.75, 1e3], "f8").astype(dtype)
+    below = numpy.nextafter(given.dtype.type(0.5), given.dtype.type(0)) if dtype != "i4" else 0
+    found = nd.round(nd.array([*given, below], dtype=dtype))
+    halves = numpy.sign(given) * numpy.floor(abs(given.astype("f8")) + 0.5)
+    assert found.dtype == given.dtype and found.asnumpy().tolist() == [*halves, 0]
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u4", "i1", "i8", "f4", "?"])
+def test_orders_from_the_greatest_down(dtype):
+    given = numpy.array([0, 1, 2, 255, 128, 127], "i8").astype(dtype)
+    found = nd.argsort(nd.array(given, dtype=dtype), is_ascend=False).asnumpy().astype(int)
+    assert given[found].tolist() == sorted(given.tolist(), reverse=True)
+
+
+def test_reshape_of_nothing_fails_as_numpys_does():
+    with pytest.raises(ValueError, match="cannot reshape array of size 0"):
+        np.empty(0).reshape(0, -1)
+    with pytest.raises(ValueError, match="cannot reshape array of size 0"):
+        nd.reshape(nd.ones((0,)), (0, -1))

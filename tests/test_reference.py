@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy
 import pytest
+from test_process import run  # noqa: F401  # the fixture
 
 import dflow
 import dflow.numpy as np
@@ -200,3 +201,14 @@ def test_examples(path, thing):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     found = doctest.DocTestRunner(optionflags=flags).run(test, out=said.append)
     assert found.failed == 0, "".join(said)
+
+
+def test_without_docstrings(run):                          # noqa: F811
+    """python -OO: what is made of them is not there, and everything else is."""
+    text = """
+        import dflow, dflow.numpy as np
+        from dflow import gluon, image, nd, npx, onnx, optimizer, profiler
+        from dflow.gluon.model_zoo import vision
+        print(np.ones(3).sum(), np.add.__doc__ is None or "Runs: " in np.add.__doc__)
+        """
+    assert run(text, before="", options=["-OO"]) == (0, "3.0 True\n", "")

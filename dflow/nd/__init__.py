@@ -14,6 +14,7 @@ NumPy refuses: there the codes count. x.take() of floating point indices is alon
 Loading it also lets arrays take what npx.set_np() does (see there): lists of axes, whole numbers as indices.
 """
 
+from dflow import npx  # noqa: F401  # F.npx.relu, in hybrid_forward()
 from dflow import numpy as np
 from dflow._array.core import attach, is_array, ndarray, set_mxnet_rules
 from dflow._base.missing import missing
@@ -82,7 +83,7 @@ class NDArray(metaclass=_ArraysAlone):
 _functions = _table.read("""
 abs/arccos/arccosh/arcsin/arcsinh/arctan/arctanh/cbrt/ceil/cos/cosh np.{} data |
 degrees/exp/expm1/fix/floor/log/log10/log1p/log2/negative/radians np.{} data |
-reciprocal/rint/round/sign/sin/sinh/sqrt/square/tan/tanh/trunc np.{} data |
+reciprocal/rint/sign/sin/sinh/sqrt/square/tan/tanh/trunc np.{} data |
 relu/sigmoid/erf/erfinv/gammaln/gamma/digamma npx.{} data |
 cumsum                              np.cumsum            a | axis dtype
 clip                                np.clip              data a_min a_max |

@@ -84,7 +84,7 @@ def reshape(data, shape, reverse=False, out=None):
     x = as_array(data)
     codes = (shape,) if isinstance(shape, int) else tuple(shape)
     lengths = _decoded(x.shape[::-1], codes[::-1])[::-1] if reverse else _decoded(x.shape, codes)
-    return given_to(x.reshape(lengths), out)
+    return given_to(np.reshape(x, lengths), out)
 
 
 Reshape = reshape

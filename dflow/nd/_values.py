@@ -1,5 +1,7 @@
 """Functions of MXNet 1 that compute: reductions, orders, products, losses."""
 
+import numpy
+
 from dflow import npx
 from dflow import numpy as np
 from dflow._array.core import array as as_array
@@ -9,8 +11,8 @@ from dflow.nd._table import given_to
 
 __all__ = ["BlockGrad", "ElementWiseSum", "Softmax", "SoftmaxOutput", "add_n", "argmax_channel", "argsort", "dot",
            "histogram", "max", "max_axis", "mean", "min", "min_axis", "nanprod", "nansum", "norm", "prod",
-           "random_exponential", "rcbrt", "rsqrt", "sample_exponential", "sample_normal", "softmax_cross_entropy",
-           "softmin", "softsign", "sort", "stop_gradient", "sum", "sum_axis", "take"]
+           "random_exponential", "rcbrt", "round", "rsqrt", "sample_exponential", "sample_normal",
+           "softmax_cross_entropy", "softmin", "softsign", "sort", "stop_gradient", "sum", "sum_axis", "take"]
 
 
 def _axes(x, axis, exclude):
@@ -376,6 +378,30 @@ def rcbrt(data):
     [1.  0.5]
     """
     return 1 / np.cbrt(data)
+
+
+def round(data):
+    """The nearest whole number; of two the one away from zero, where rint() takes the even one.
+
+    Parameters
+    ----------
+    data : ndarray
+        Of any shape and dtype but complex ones.
+
+    Returns
+    -------
+    ndarray
+        Of data's shape and dtype.
+
+    Examples
+    --------
+    >>> print(nd.round(nd.array([1.5, 2.5, -0.5, 0.4])))
+    [ 2.  3. -1.  0.]
+    """
+    if data.dtype.kind != "f":
+        return data.copy()
+    half = numpy.nextafter(data.dtype.type(0.5), data.dtype.type(0))    # 0.5 more than 0.49999999999999994 is 1
+    return np.trunc(data + np.copysign(half, data))
 
 
 def softsign(data):

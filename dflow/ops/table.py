@@ -147,7 +147,7 @@ def describe_methods():
         theirs = vars(numpy.ndarray).get(name)
         if name[0] == "_" or not callable(theirs) or not hasattr(method, "__doc__"):
             continue
-        kind, close = kinds.get(name, ("reads" if "wait" in method.__doc__.lower() else "kernel", False))
+        kind, close = kinds.get(name, ("reads" if "wait" in (method.__doc__ or "").lower() else "kernel", False))
         method.__doc__ = composed(method.__doc__, kind, theirs.__doc__, f"numpy.ndarray.{name}",
                                   *((CLOSE,) if close else ()))
         if isinstance(method, FunctionType) and method not in shared:

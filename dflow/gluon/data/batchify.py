@@ -55,7 +55,7 @@ class Stack:
 
     def __call__(self, data):
         if isinstance(data[0], (tuple, list)):
-            return [self(column) for column in zip(*data)]
+            return [self(column) for column in zip(*data, strict=True)]
         return stacked(data)
 
 
@@ -179,7 +179,7 @@ class Group:
     def __call__(self, data):
         if len(data[0]) != len(self._functions):
             raise ValueError(f"samples have {len(data[0])} elements, not {len(self._functions)}")
-        return tuple(function(column) for function, column in zip(self._functions, zip(*data)))
+        return tuple(function(column) for function, column in zip(self._functions, zip(*data, strict=True)))
 
 
 class AsList:

@@ -37,7 +37,7 @@ def default_batchify_fn(data):
     [array([1, 3]), array([2., 4.])]
     """
     if isinstance(data[0], tuple):
-        return [default_batchify_fn(column) for column in zip(*data)]
+        return [default_batchify_fn(column) for column in zip(*data, strict=True)]
     return stacked(data)
 
 

@@ -381,7 +381,8 @@ class CustomMetric(EvalMetric):
 
     def __init__(self, feval, name=None, allow_extra_outputs=False, output_names=None, label_names=None):
         if name is None:
-            name = f"custom({feval.__name__})" if "<" in feval.__name__ else feval.__name__
+            name = getattr(feval, "__name__", type(feval).__name__)
+            name = f"custom({name})" if "<" in name else name
         super().__init__(name, output_names, label_names)
         self._feval = feval
         self._allow_extra_outputs = allow_extra_outputs
@@ -428,5 +429,5 @@ def np(numpy_feval, name=None, allow_extra_outputs=False):
     def feval(label, pred):
         return numpy_feval(label.asnumpy(), pred.asnumpy())
 
-    feval.__name__ = numpy_feval.__name__
+    feval.__name__ = getattr(numpy_feval, "__name__", type(numpy_feval).__name__)
     return CustomMetric(feval, name, allow_extra_outputs)

@@ -11,6 +11,11 @@ def _means(x):
     return summed(x.reshape(len(x), -1).mean(axis=-1)), len(x)
 
 
+def _differences(label, pred):
+    """label - pred, of numbers as of columns, as MXNet does: (n,) beside (n, 1) are n pairs, not n * n."""
+    return (label.reshape(-1, 1) if label.ndim == 1 else label) - (pred.reshape(-1, 1) if pred.ndim == 1 else pred)
+
+
 @register
 class MAE(EvalMetric):
     """The mean absolute error: the mean, over samples, of each one's mean of |label - pred|.
@@ -40,7 +45,7 @@ class MAE(EvalMetric):
         super().__init__(name, output_names, label_names)
 
     def score(self, label, pred):
-        return _means(abs(label - pred))
+        return _means(abs(_differences(label, pred)))
 
 
 @register
@@ -72,7 +77,7 @@ class MSE(EvalMetric):
         super().__init__(name, output_names, label_names)
 
     def score(self, label, pred):
-        return _means((label - pred) ** 2)
+        return _means(_differences(label, pred) ** 2)
 
 
 @register
@@ -140,7 +145,7 @@ class MeanPairwiseDistance(EvalMetric):
         self.p = p
 
     def score(self, label, pred):
-        distance = abs(label - pred).reshape(len(label), -1)
+        distance = abs(_differences(label, pred)).reshape(len(label), -1)
         return summed((distance ** self.p).sum(axis=-1) ** (1 / self.p)), len(label)
 
 

@@ -384,6 +384,8 @@ class Dropout(HybridBlock):
 
     def __init__(self, rate, axes=(), **kwargs):
         super().__init__(**kwargs)
+        if not 0 <= rate < 1:
+            raise ValueError(f"Dropout: rate must be at least 0 and less than 1, not {rate}")
         self._rate = rate
         self._axes = axes
 

@@ -39,6 +39,8 @@ class _Normalization(HybridBlock):
         ValueError
             Where they are known already, and others.
         """
+        if not -x.ndim <= self._axis < x.ndim:
+            raise ValueError(f"{type(self).__name__}: x has no axis {self._axis} for channels: its shape is {x.shape}")
         for p in self.params.values():
             p.shape = (x.shape[self._axis],)
 

@@ -2,6 +2,7 @@
 
 import copy
 import logging
+import numbers
 import re
 import sys
 import warnings
@@ -206,8 +207,8 @@ class Estimator:
         if (epochs is None) == (batches is None):
             raise ValueError("fit() needs a number of epochs or of batches, and not both")
         limit = batches if epochs is None else epochs
-        if limit < 1:
-            raise ValueError(f"the number of epochs or batches must be at least 1, not {limit}")
+        if not isinstance(limit, numbers.Integral) or limit < 1:
+            raise ValueError(f"the number of epochs or batches must be a whole one, 1 at least, not {limit!r}")
         self.max_epoch, self.max_batch, self.batch_axis = epochs, batches, batch_axis
         handlers = self._prepare_default_handlers(val_data, event_handlers)
         events = dict(zip(EVENTS, self._categorize_handlers(handlers)))

@@ -281,6 +281,65 @@ def test_cancel_of_a_part():
         assert x.sum().item() == 5000
 
 
+def test_members_of_an_open_group():
+    """Some are cancelled, others not; more join it afterwards."""
+    with configured(workers=1, limit=0, bulk=512), Gate() as gate:
+        x = gate.hold(np.ones(1000))
+        kept = x + 1
+        lost = kept * 2 - x
+        also = x - 3
+        assert cancel(lost) >= 1
+        after = also * kept
+        late = lost + 1
+        gate.open()
+        assert is_cancelled(lost) and is_cancelled(late)
+        assert kept.sum().item() == 2000 and also.sum().item() == -2000 and after.sum().item() == -4000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
+def test_forks_while_others_cancel():
+    text = """if True:
+        import os, threading
+        import dflow, dflow.numpy as np
+        from concurrent.futures import CancelledError
+        dflow.engine.inline_limit(0)
+        stop = threading.Event()
+
+        def cancel():
+            while not stop.is_set():
+                dflow.engine.cancel_all()
+
+        def work():
+            while not stop.is_set():
+                try:
+                    assert np.sort(np.arange(3000.0)[::-1] * 2)[1].item() == 2
+                except CancelledError:
+                    pass
+
+        threads = [threading.Thread(target=f, daemon=True) for f in (cancel, work)]
+        for thread in threads:
+            thread.start()
+        for _ in range(60):
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    x = np.arange(100_000.0)
+                    status = int((np.sort(x[::-1]) + 1).sum().item() != 100_000 * 100_001 / 2)
+                finally:
+                    os._exit(status)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        stop.set()
+        for thread in threads:
+            thread.join()
+        dflow.waitall()
+        print("done")
+        """
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=HANG * 2,
+                          env=clean_environment())
+    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+
+
 def test_what_has_begun_goes_on():
     with configured(workers=1, limit=0):
         x = dflow.engine.sleep(np.ones(3), 1)

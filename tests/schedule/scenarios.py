@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from concurrent.futures import CancelledError
 from time import monotonic, sleep
 
 import numpy
@@ -479,6 +480,88 @@ def linear(draw):
         assert halves is None or halves[3, 3].item() == 0.5
 
     run_threads(draw, *[work] * draw.randint(1, 3))
+
+
+# ---- what is cancelled, and what nobody can see ----
+
+@scenario
+def cancels(draw):
+    """Values of chains that others cancel, all or in part: NumPy's, or CancelledError; and an engine that works, in a
+    child that is forked meanwhile, too."""
+    set_up(draw)
+    size = draw.choice((2, 300, LARGE))
+    given = numpy.linspace(0, 1, size)
+    made, done = [], threading.Event()
+
+    def work():
+        for _ in range(draw.randint(1, 4)):
+            x, expected = np.array(given), given
+            for _ in range(draw.randint(1, 4)):
+                way = draw.randrange(3)
+                if way == 0:
+                    x, expected = x * 2 - 1, expected * 2 - 1
+                elif way == 1:
+                    x, expected = np.sort(x), numpy.sort(expected)
+                else:
+                    x, expected = dflow.engine.sleep(x, 1e-5) + x, expected + expected
+            made.append((x, expected))
+            check(x, expected)
+
+    def check(x, expected):
+        with contextlib.suppress(CancelledError):
+            assert numpy.array_equal(x.asnumpy(), expected)
+
+    def cancel():
+        for _ in range(10):
+            if done.is_set():
+                break
+            if made and draw.random() < 0.5:
+                assert dflow.engine.cancel(draw.choice(made)[0]) >= 0
+            else:
+                dflow.engine.cancel_all()
+            sleep(draw.choice((0, 1e-6, 1e-5)))
+            if draw.random() < 0.1:
+                assert in_child(afterwards)
+
+    def afterwards():
+        x = np.array(given)
+        assert numpy.array_equal(np.sort(x * 2 - 1).asnumpy(), numpy.sort(given * 2 - 1))
+
+    run_threads(draw, *[work] * draw.randint(1, 2), cancel)
+    done.set()
+    dflow.waitall()
+    for x, expected in made:
+        check(x, expected)
+    afterwards()
+    dflow._engine.check_idle()
+
+
+@scenario
+def dropped(draw):
+    """Results that are dropped at any moment, of work that is passed over then: what is kept is right."""
+    set_up(draw)
+    given = numpy.linspace(0, 1, HUGE)
+    kept = [(np.array(given), given)]
+
+    def work():
+        x, expected = kept[0]
+        for _ in range(draw.randint(2, 5)):
+            y = np.sort(x)[::-1]
+            z = np.sin(y) * 2
+            if draw.random() < 0.5:
+                del z
+            if draw.random() < 0.3:
+                x, expected = y, numpy.sort(expected)[::-1]
+            sleep(draw.choice((0, 1e-6, 1e-5)))
+        kept.append((x, expected))
+
+    run_threads(draw, *[work] * draw.randint(1, 2))
+    before = dflow.engine.statistics()["never_run"]
+    dflow.waitall()
+    for x, expected in kept:
+        assert numpy.array_equal(x.asnumpy(), expected)
+    assert dflow.engine.statistics()["never_run"] >= before
+    dflow._engine.check_idle()
 
 
 # ---- fork, signals, exit ----

@@ -533,6 +533,7 @@ def cancels(draw):
     for x, expected in made:
         check(x, expected)
     afterwards()
+    dflow.waitall()
     dflow._engine.check_idle()
 
 
@@ -561,6 +562,7 @@ def dropped(draw):
     for x, expected in kept:
         assert numpy.array_equal(x.asnumpy(), expected)
     assert dflow.engine.statistics()["never_run"] >= before
+    dflow.waitall()
     dflow._engine.check_idle()
 
 

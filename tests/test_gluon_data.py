@@ -641,3 +641,9 @@ def test_samples_of_unequal_length_are_refused(together):
         together([(1, 2), (1,)])
     with pytest.raises(ValueError, match="zip"):
         list(gluon.data.DataLoader([(1, [1, 2]), (2, [1])], 2))
+
+
+def test_grey_is_of_three_channels():
+    for p in (0, 1):
+        with pytest.raises(ValueError, match="3 channels"):
+            transforms.RandomGray(p)(np.ones((2, 2, 1)))

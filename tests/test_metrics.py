@@ -249,3 +249,16 @@ def test_a_custom_metric_of_what_has_no_name():
     made = metric.CustomMetric(functools.partial(lambda k, label, pred: k, 3))
     made.update(np.ones(2), np.ones(2))
     assert made.get() == ("partial", 3)
+
+
+def test_bad_averages():
+    with pytest.raises(ValueError, match="average must be 'micro', 'macro' or None, not 'most'"):
+        metric.F1(average="most")
+
+
+@pytest.mark.parametrize("kind", ["MAE", "MSE", "MeanPairwiseDistance"])
+def test_a_batch_of_nothing_counts_as_nothing(kind):
+    made = getattr(metric, kind)()
+    made.update(np.zeros((0, 2)), np.zeros((0, 2)))
+    made.update(np.zeros((2, 2)), np.ones((2, 2)))
+    assert made.get()[1] == pytest.approx({"MAE": 1, "MSE": 1, "MeanPairwiseDistance": math.sqrt(2)}[kind])

@@ -233,6 +233,8 @@ class Fbeta(_Positives):
                  average="micro"):
         if class_type not in ("binary", "multiclass", "multilabel"):
             raise ValueError(f"Wrong class_type {class_type}! Only supports ['binary', 'multiclass', 'multilabel']")
+        if average not in ("micro", "macro", None):
+            raise ValueError(f"average must be 'micro', 'macro' or None, not {average!r}")
         self.class_type, self.beta, self.threshold, self.average = class_type, beta, threshold, average
         super().__init__(name, output_names, label_names, class_type=class_type, beta=beta, threshold=threshold,
                          average=average)

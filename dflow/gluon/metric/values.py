@@ -8,7 +8,7 @@ from dflow.gluon.metric.base import EvalMetric, alias, check_label_shapes, pairs
 
 def _means(x):
     """The sum of the samples' means, and how many samples there are."""
-    return summed(x.reshape(len(x), -1).mean(axis=-1)), len(x)
+    return summed(x.reshape(len(x), math.prod(x.shape[1:])).mean(axis=-1)), len(x)
 
 
 def _differences(label, pred):
@@ -145,7 +145,8 @@ class MeanPairwiseDistance(EvalMetric):
         self.p = p
 
     def score(self, label, pred):
-        distance = abs(_differences(label, pred)).reshape(len(label), -1)
+        distance = abs(_differences(label, pred))
+        distance = distance.reshape(len(label), math.prod(distance.shape[1:]))
         return summed((distance ** self.p).sum(axis=-1) ** (1 / self.p)), len(label)
 
 

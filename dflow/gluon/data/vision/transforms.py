@@ -833,4 +833,6 @@ class RandomGray(Transform):
 
     def forward(self, x):
         x = np.asarray(x).astype("float32")
+        if x.shape[-1:] != (3,):
+            raise ValueError(f"RandomGray: the last axis is that of 3 channels, x has the shape {x.shape}")
         return np.broadcast_to((x @ GREY)[..., None], x.shape) if _draws.uniform() < self.p else x

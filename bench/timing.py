@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 from dflow._runtime.executor import pass_over_unseen
 
-pass_over_unseen(False)         # what is timed is computed, though nobody keeps its result
-
 _LOOP = """\
 def loop(_it, _clock{names}):
 {before}
@@ -45,12 +43,16 @@ class Side:
         self._names = list(names.values())
 
     def run(self, number):
-        """The seconds that `number` statements took to return, and the seconds that `finish` took after them."""
-        collecting = gc.isenabled()
+        """The seconds that `number` statements took to return, and the seconds that `finish` took after them.
+
+        All that they do is computed, though the next turn drops its result.
+        """
+        collecting, passes = gc.isenabled(), pass_over_unseen(False)
         gc.disable()
         try:
             return self._loop([None] * number, time.perf_counter, *self._names)
         finally:
+            pass_over_unseen(passes)
             if collecting:
                 gc.enable()
 

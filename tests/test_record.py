@@ -144,7 +144,8 @@ def test_a_ring_that_is_full_keeps_the_newest():
     assert record.lost > 0
     assert int(x[0]) == many // 2 + 1
     numbers = record.submitted["task"]
-    assert (numpy.diff(numbers.astype("i8")) == 1).all() and len(numbers) >= RINGS // 3
+    here = int((record.ran["worker"] == 0).sum())       # what this thread ran while it waited is in its ring, too
+    assert (numpy.diff(numbers.astype("i8")) == 1).all() and len(numbers) >= (RINGS - here) // 3
 
 
 def test_readers_stop_nobody_and_see_whole_events():

@@ -212,6 +212,27 @@ BEYOND = re.compile(r"^(?:NumPy's|The) documentation of `|^(?=Examples\n-{3})", 
 SPECIAL = re.compile(r"^\*\*?\w.*$|[*|]|(?<=\w)_(?!\w)", re.MULTILINE)
 
 
+FLOWS = re.compile(r"^(Inputs|Outputs)\n-+\n(.*?)(?=^\w[\w ]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)
+STARS = re.compile(r"^\*\*?(?=\w)", re.MULTILINE)
+
+
+def stars(match):
+    return "\\*" * len(match[0])
+
+
+def with_flows(text):
+    """What a layer takes and gives, sections that numpydoc does not know, as lists below the summary."""
+    flows = "".join(f".. rubric:: {name}\n\n{STARS.sub(stars, body.rstrip())}\n\n"
+                    for name, body in FLOWS.findall(text))
+    if not flows:
+        return text
+    text = FLOWS.sub("", text)
+    first = SECTION.search(text)
+    at = first.start() if first else len(text)
+    return f"{text[:at].rstrip()}\n\n{flows}{text[at:]}"
+
+
 def marked_up(text):
     """A docstring as reStructuredText: dflow's text is plain, with code in single quotes; NumPy's is left as it is."""
     found = BEYOND.search(text)
@@ -233,7 +254,7 @@ def setup(app):
     from docutils.parsers.rst import Directive
 
     def own_text(app, what, name, thing, options, lines):
-        lines[:] = marked_up("\n".join(lines)).split("\n")
+        lines[:] = with_flows(marked_up("\n".join(lines))).split("\n")
 
     class Nothing(Directive):
         has_content, optional_arguments, final_argument_whitespace = True, 9, True

@@ -102,8 +102,8 @@ class _Conv(HybridBlock):
 class Conv1D(_Conv):
     """A convolution of sequences: each filter's sum of products with each window, plus a bias; then an activation.
 
-    The weight's shape is (channels, in_channels / groups, *kernel_size), or with channels last (channels,
-    *kernel_size, in_channels / groups); the bias's (channels,).
+    The weight's shape is (channels, in_channels / groups, kernel_size...), or with channels last (channels,
+    kernel_size..., in_channels / groups); the bias's (channels,).
 
     Parameters
     ----------
@@ -168,8 +168,8 @@ class Conv1D(_Conv):
 class Conv2D(_Conv):
     """A convolution of images: each filter's sum of products with each window, plus a bias; then an activation.
 
-    The weight's shape is (channels, in_channels / groups, *kernel_size), or with channels last (channels,
-    *kernel_size, in_channels / groups); the bias's (channels,).
+    The weight's shape is (channels, in_channels / groups, kernel_size...), or with channels last (channels,
+    kernel_size..., in_channels / groups); the bias's (channels,).
 
     Parameters
     ----------
@@ -232,8 +232,8 @@ class Conv2D(_Conv):
 class Conv3D(_Conv):
     """A convolution of volumes: each filter's sum of products with each window, plus a bias; then an activation.
 
-    The weight's shape is (channels, in_channels / groups, *kernel_size), or with channels last (channels,
-    *kernel_size, in_channels / groups); the bias's (channels,).
+    The weight's shape is (channels, in_channels / groups, kernel_size...), or with channels last (channels,
+    kernel_size..., in_channels / groups); the bias's (channels,).
 
     Parameters
     ----------
@@ -318,8 +318,8 @@ class _ConvTranspose(_Conv):
 class Conv1DTranspose(_ConvTranspose):
     """A transposed convolution of sequences: each element adds its multiple of a filter to the result; plus a bias.
 
-    The weight's shape is (in_channels, channels / groups, *kernel_size), or with channels last (in_channels,
-    *kernel_size, channels / groups); the bias's (channels,).
+    The weight's shape is (in_channels, channels / groups, kernel_size...), or with channels last (in_channels,
+    kernel_size..., channels / groups); the bias's (channels,).
 
     Parameters
     ----------
@@ -386,8 +386,8 @@ class Conv1DTranspose(_ConvTranspose):
 class Conv2DTranspose(_ConvTranspose):
     """A transposed convolution of images: each element adds its multiple of a filter to the result; plus a bias.
 
-    The weight's shape is (in_channels, channels / groups, *kernel_size), or with channels last (in_channels,
-    *kernel_size, channels / groups); the bias's (channels,).
+    The weight's shape is (in_channels, channels / groups, kernel_size...), or with channels last (in_channels,
+    kernel_size..., channels / groups); the bias's (channels,).
 
     Parameters
     ----------
@@ -453,8 +453,8 @@ class Conv2DTranspose(_ConvTranspose):
 class Conv3DTranspose(_ConvTranspose):
     """A transposed convolution of volumes: each element adds its multiple of a filter to the result; plus a bias.
 
-    The weight's shape is (in_channels, channels / groups, *kernel_size), or with channels last (in_channels,
-    *kernel_size, channels / groups); the bias's (channels,).
+    The weight's shape is (in_channels, channels / groups, kernel_size...), or with channels last (in_channels,
+    kernel_size..., channels / groups); the bias's (channels,).
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from hypothesis import settings
 import dflow
 import dflow.nd  # what it gives arrays, all tests have
 from dflow import _engine, npx
+from dflow._runtime import events
 
 settings.register_profile("dflow", deadline=None)  # how long an example takes depends on what else the workers do
 settings.load_profile("dflow")
@@ -49,7 +50,7 @@ def leaves_nothing_behind(request):
 
     An error that surfaces here was never read by the test. It fails the test unless that is marked `leaves_errors`.
     """
-    before = _engine.live()
+    before, watchers = _engine.live(), events.watchers()
     yield
     try:
         dflow.waitall()
@@ -58,6 +59,7 @@ def leaves_nothing_behind(request):
             raise
     finally:
         check_clean(before)
+        assert events.watchers() == watchers, "the test left somebody who watches"
 
 
 def check_clean(before):

@@ -52,9 +52,13 @@ class Timeline(list):
     def __enter__(self):
         _engine.waitall()
         self._before, self._since = events.watch()
+        try:
+            if self._functions is not None:
+                self._functions.__enter__()
+        except BaseException:               # another profiler is on
+            events.unwatch(self._before)
+            raise
         self._had_stacks = errors.stacks(self._stacks or None)
-        if self._functions is not None:
-            self._functions.__enter__()
         return self
 
     def __exit__(self, kind, error, traceback):

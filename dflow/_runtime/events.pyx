@@ -216,6 +216,10 @@ def now():
     """Nanoseconds, as events have them."""
     return now_ns()
 
+def watchers():
+    """How many look."""
+    return load_int(&watched)
+
 def unwatch(dict before):
     """Look no more. For each ring the events that it has noted since, 128 bytes each, and how many more are lost."""
     events = read(before)

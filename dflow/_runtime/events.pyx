@@ -226,6 +226,15 @@ def unwatch(dict before):
     store_int(&watched, watched - 1)
     return events
 
+def latest(long long count):
+    """The last so many events of each ring, as bytes."""
+    cdef Ring* r = <Ring*>load_ptr(&rings)
+    before = {}
+    while r != NULL:
+        before[r.number] = max(load_i64(&r.written) - count, 0)
+        r = r.next
+    return [data for data, _ in read(before)]
+
 def read(dict before):
     """The same of who goes on looking."""
     cdef Ring* r = <Ring*>load_ptr(&rings)

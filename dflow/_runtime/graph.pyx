@@ -47,7 +47,8 @@ cdef inline size_t cell_size(Storage* s) noexcept nogil:
     return header() + s.nbytes if data_inside(s) else sizeof(Storage)
 
 # tracemalloc knows storages by their headers' addresses, and those of small data not at all, like the events: each
-# costs a call. What it is told in workers needs no GIL, but a lock of its own, which none holds who waits for the GIL.
+# costs a call. What it is told in workers takes a lock of its own, which none holds who waits for the GIL; or the GIL
+# (CPython 3.12.9, 3.13.2 and later), for which a worker may wait inside: who forks gives it away meanwhile.
 
 cdef enum:
     TRACED = 0x64666c6f     # "dflo"

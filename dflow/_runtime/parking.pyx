@@ -211,7 +211,7 @@ cdef void look_around(Runner* me) noexcept nogil:
         turn += 1
         if turn % GLANCES:              # who adds to the group needs its memory, too
             continue
-        if cores_taken(me.lane):
+        if group_waits() != me.lane and cores_taken(me.lane):
             return
         now = now_ns()
         if group_waits() == me.lane:

@@ -135,7 +135,8 @@ cdef void depart(Runner* me) noexcept nogil:
     lane.workers[me.index] = NULL
     add_int(&lane.started, -1)
     bell_unlock(&shared.idle_bell)
-    memory_free(me)
+    if swap_int(&me.released, 1):       # else who started it has yet to see that it began
+        memory_free(me)
     full_fence()                        # pairs with wake_worker(): who pushed while it was awake relied on it
     if work_for(lane):
         wake_worker(lane, True)
@@ -207,6 +208,8 @@ cdef int start(Lane* lane, int i) except -1:
         memory_free(r)
         if load_int(&lane.started) == 0:
             raise MemoryError("no memory for a worker thread")
+    elif swap_int(&r.released, 1):      # dismissed already, while others had the GIL
+        memory_free(r)
     return 0                            # fewer workers than wanted: queues of the others stay empty
 
 cdef bint begin(Runner* r) noexcept:

@@ -44,7 +44,7 @@ cdef struct Runner:         # a worker, or a thread that helps while it waits
     bint called             # idle_bell: it is one of those that are coming
     int dismissed           # atomic: whether a worker is to leave; see _runtime/threads.pxd
     Runner* deputy          # the last that a waiter has sent; NULL: none
-    int released            # atomic: of a deputy and the thread that sent it, one is through with the other
+    int released            # atomic: of a deputy, or a worker, and who sent it: one is through with the other
     bint stays              # a deputy that looks for more to do until then
     bint asleep             # idle_bell: it waits for its own bell, and is
     Runner* below           # in the list of sleepers

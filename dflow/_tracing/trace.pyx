@@ -139,11 +139,12 @@ cdef class Run:
         return False
 
     cdef bint kept_elsewhere(self) noexcept:
-        """Whether somebody else has one of them; a task that has just ended may, for a moment."""
+        """Whether somebody else has one of them; a task that has just ended may, for a moment, or for as long as the
+        system keeps its worker from a core."""
         cdef int i, tries = 0
         for i in range(self.n):
             while load_int(&self.held[i].s.refs) > 1:
-                if tries == 100:
+                if tries == 3000:
                     return True
                 with nogil:
                     sleep_ns(10000)

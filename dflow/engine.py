@@ -306,8 +306,9 @@ def check_finite(on=None):
     """Whether an operation that makes a nan or an infinity from finite values raises, at its line: to find the first.
 
     It does so whatever np.errstate says, in all threads, and waits at each operation, so a program is several times
-    slower. What a given nan or infinity brings about raises nothing; that one infinity is taken from another does. Of LAPACK's results it sees those alone that are errors anyway, and of random numbers and ranges, which are
-    made of no arrays, none.
+    slower. What a given nan or infinity brings about raises nothing; that one infinity is taken from another does.
+    Of LAPACK's results it sees those alone that are errors anyway, and of random numbers and ranges, which are made of
+    no arrays, none.
 
     Parameters
     ----------

@@ -297,3 +297,25 @@ def test_small_steps_run_where_they_are_submitted():
             dflow.waitall()
     ran = [event.worker for event in events]
     assert ran.count(0) > len(ran) // 4, ran            # a worker takes those that nobody joins for a while
+
+
+def test_an_open_group_is_run_while_another_thread_is_at_something_long():
+    """One worker, and a thread that runs what it waits for: who submits does nothing more, and asks nothing."""
+    with configured(workers=1), dflow.engine.timeline() as events:
+        x = np.ones((1000, 1000))
+        x.wait_to_read()
+        with Gate() as gate:
+            held = gate.hold()                              # so the thread takes it, not the worker
+            slept = dflow.engine.sleep(np.ones(2), 1)
+            thread = threading.Thread(target=slept.wait_to_read)
+            thread.start()
+            sleep(0.2)
+            gate.open()
+            held.wait_to_read()
+        kept = x + 1.0
+        more = kept * 2.0
+        sleep(0.5)                                          # without a look, which would run it
+        thread.join(HANG)
+        assert more[0, 0].item() == 4
+    [long] = [event for event in events if event.name == "sleep"]
+    assert long.worker == 0 and max(event.stop for event in events if event.name.startswith("add")) < long.stop

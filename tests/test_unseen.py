@@ -249,3 +249,30 @@ def test_tracemalloc_from_the_beginning(run):               # noqa: F811
         """
     code, out, errors = run(text, before="", options=["-X", "tracemalloc=5"])
     assert (code, out, errors) == (0, "27000000\n" * 8, "")
+
+
+def test_workers_that_are_dismissed_as_they_begin(run):     # noqa: F811
+    """Under tracemalloc who starts one lets others have the GIL, and these may want fewer."""
+    text = """
+        import threading
+        import dflow, dflow.numpy as np
+
+        def resize():
+            for i in range(150):
+                dflow.engine.set_num_workers(1 + i % 8)
+
+        def work():
+            for _ in range(150):
+                assert np.sort(np.arange(3000.0)[::-1] * 2)[1].item() == 2
+
+        dflow.engine.inline_limit(0)
+        threads = [threading.Thread(target=f) for f in (resize, work, work)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        dflow.waitall()
+        print("done")
+        """
+    code, out, errors = run(text, before="", options=["-X", "tracemalloc"])
+    assert (code, out, errors) == (0, "done\n", "")

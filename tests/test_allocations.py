@@ -25,7 +25,7 @@ import dflow, dflow.numpy
 if sys.argv[1] == "forked" and os.fork():
     sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 
-SPACES = 1, 3, 8, 33, 40, 80, 250, 0
+SPACES = 1, 3, 8, 33, 40, 80, 161, 170, 250, 0
 numbers = numpy.random.default_rng(0).random((300, 300)) + 300 * numpy.eye(300)
 array = dflow.numpy.array(numbers)
 

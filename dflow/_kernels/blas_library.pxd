@@ -50,7 +50,7 @@ cdef void use_one_thread(Library* b) noexcept nogil                     # from h
 cdef void restore_threads(Library* b) noexcept nogil                    # until as many calls of this
 cdef void one_thread_each() noexcept nogil                              # the same for NumPy's
 cdef void threads_again() noexcept nogil
-cdef bint any_room(size_t size) noexcept nogil
+cdef bint any_room(size_t size) noexcept nogil                          # whether the process may have so much memory
 cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil
 cdef void blas_after_fork() noexcept                                    # in the child
 cdef void blas_after_fork_in_parent() noexcept                          # GIL; its threads are to start again

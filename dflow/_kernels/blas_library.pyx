@@ -48,10 +48,14 @@ cdef enum:
     BUFFER = 32 << 20           # bytes of one of OpenBLAS's buffers, which it keeps, in NumPy's and SciPy's wheels
     OF_THREAD = 2 * BUFFER      # of one of its threads, with a buffer of its own
     LIBRARY = 2 * BUFFER        # of the library itself, at most about so many
+    OTHERS = 128 << 20          # that other threads may take after a look: glibc so many, for a moment, for a new thread
     OPENMP = 2                  # what OpenBLAS's get_parallel() says when it is built on OpenMP
+
+cdef Bell looking               # a mutex: what one look takes for a moment, another would miss. After Library.lock
 
 bell_init(&scipy_blas.lock)
 bell_init(&numpy_blas.lock)
+bell_init(&looking)
 grow_stack()
 tiles_wanted = <int>os.cpu_count()
 if tiles_wanted & (tiles_wanted - 1):
@@ -77,7 +81,7 @@ cdef bint blas_loaded() noexcept:
 cdef int load_blas() except -1:
     if not loaded:
         # A library that finds no memory for its threads ends the process.
-        if not any_room(LIBRARY + <size_t>OF_THREAD * tiles_wanted):
+        if not any_room(OTHERS + LIBRARY + <size_t>OF_THREAD * tiles_wanted):
             raise MemoryError("no memory to load SciPy's BLAS")
         with _loading:              # another thread may be importing SciPy; no product is submitted before it is there
             _load()
@@ -173,13 +177,22 @@ cdef void restore_threads(Library* b) noexcept nogil:
 
 cdef bint has_threads(Library* b) noexcept nogil:
     """Whether its threads are there; after a fork they start as soon as there is memory for them. Needs the lock."""
-    if b.forked and any_room(<size_t>OF_THREAD * tiles_wanted):
-        b.forked = False
-        b.set_threads(b.get_threads())
+    if b.forked:
+        bell_lock(&looking)
+        if _any_room(<size_t>OF_THREAD * tiles_wanted + OTHERS):
+            b.forked = False
+            b.set_threads(b.get_threads())
+        bell_unlock(&looking)
     return not b.forked
 
 cdef bint any_room(size_t size) noexcept nogil:
-    """Whether the process may have so much memory."""
+    cdef bint found
+    bell_lock(&looking)
+    found = _any_room(size)
+    bell_unlock(&looking)
+    return found
+
+cdef bint _any_room(size_t size) noexcept nogil:
     cdef void* p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
     return p != MAP_FAILED and munmap(p, size) == 0
 
@@ -199,30 +212,36 @@ cdef class Caller:
         end_call(&numpy_blas)
 
 cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
-    """Let OpenBLAS make as many buffers as there are callers, each once it is sure that there is memory.
+    """Let OpenBLAS make as many buffers as there are callers, once it is sure that there is memory.
 
     One that does not show how to (NumPy 2.5's) makes this caller's in the call that is to come: for sure if that needs
-    memory besides (size). Between this look and that call another thread may take the memory: then OpenBLAS ends the
-    process.
+    memory besides (size). Between this look and what follows no other look takes memory, and other threads may take a
+    little (OTHERS); one that takes more, just then, lets OpenBLAS end the process.
     """
     cdef void* taken[64]
-    cdef int i, n = 0, most = min(callers, 64)
+    cdef int i, most = min(callers, 64)
+    cdef bint shows = b.take_buffer != NULL and b.give_buffer != NULL
+    cdef bint found
     bell_lock(&b.lock)
-    if b.take_buffer == NULL or b.give_buffer == NULL:
-        if has_threads(b) and any_room(BUFFER + SPARE + size):
-            n = most
-            if size == 0:
-                callers = b.buffers
+    found = has_threads(b)
+    bell_lock(&looking)
+    if not shows:
+        found = found and _any_room(BUFFER + OTHERS + size)
+        if size == 0:
+            callers = b.buffers
     else:
-        while n < most and has_threads(b) and any_room(BUFFER):
-            taken[n] = b.take_buffer(0)
-            n += 1
-        for i in range(n):
-            b.give_buffer(taken[i])
-    if n == most:
+        # All at once: while these are taken, the callers that are inside already may have to make theirs anew.
+        found = found and _any_room(<size_t>BUFFER * most + OTHERS)
+        if found:
+            for i in range(most):
+                taken[i] = b.take_buffer(0)
+            for i in range(most):
+                b.give_buffer(taken[i])
+    bell_unlock(&looking)
+    if found:
         store_int(&b.buffers, callers)
     bell_unlock(&b.lock)
-    return n == most
+    return found
 
 cdef int find_numpy_blas() except -1:
     if numpy_blas.set_threads == NULL:
@@ -239,6 +258,7 @@ cdef void blas_after_fork() noexcept:
     """In the child no call is inside."""
     global forked
     forked = True
+    bell_init(&looking)
     reset_library(&scipy_blas)
     reset_library(&numpy_blas)
 

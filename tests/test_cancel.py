@@ -1,5 +1,6 @@
 """Waits with a deadline; cancelled tasks: what is poisoned, what is not, and the engine afterwards."""
 
+import ctypes
 import itertools
 import os
 import random
@@ -12,7 +13,7 @@ from concurrent.futures import CancelledError
 
 import numpy
 import pytest
-from engines import HANG, Gate, clean_environment, configured, in_threads
+from engines import HANG, Gate, clean_environment, configured, in_threads, poll
 
 import dflow
 import dflow.numpy as np
@@ -137,6 +138,32 @@ def test_a_kernel_that_is_split_ends_early():
         dflow.waitall()
         assert is_cancelled(z) and time.perf_counter() - start < HANG
         assert numpy.array_equal(np.sort(x[:5], axis=1).asnumpy(), numpy.sort(x[:5].asnumpy(), axis=1))
+
+
+def test_a_kernel_is_cut_between_two_pieces():
+    """What is computed when it ends are whole shares, each of its elements right; the rest is as it was."""
+    n = 4_000_000
+    numbers = numpy.random.default_rng(1).random(n) + 0.5
+    want = numbers ** 1.7
+    with configured(workers=2, limit=0):
+        x, finished = np.array(numbers), n
+        for _ in range(50):                     # until this thread is soon enough
+            out = np.zeros(n)
+            address = numpy.asarray(out).ctypes.data        # of what nobody has a view of when it is written to
+            seen = numpy.ctypeslib.as_array((ctypes.c_double * n).from_address(address))
+            np.power(x, 1.7, out=out)
+            assert poll(lambda: seen[[0, n // 2]].any())
+            cancel_all()
+            dflow.waitall()
+            done = seen != 0
+            finished = numpy.count_nonzero(done)
+            numpy.testing.assert_allclose(seen[done], want[done], rtol=1e-15)
+            assert is_cancelled(out) == (finished < n)
+            if finished < n:
+                break
+        assert finished < n
+        edges = numpy.flatnonzero(numpy.diff(done)) + 1
+        assert len(edges) <= 4 and not (edges % 64).any()   # of two ranges, each from its start, another's from the end
 
 
 def test_python_functions_and_futures():

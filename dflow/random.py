@@ -13,6 +13,7 @@ from dflow.nd.random import (
     uniform,
 )
 from dflow.ops.mxnet import seed
+from dflow.ops.random import default_rng  # noqa: F401  # Dask asks for it where a library has its random numbers
 
 __all__ = ["exponential", "gamma", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn", "seed",
            "shuffle", "uniform"]

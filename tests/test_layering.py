@@ -17,7 +17,7 @@ LAYERS = [
     ["__main__"],
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["_libraries", "_notebook"],
-    ["d2l", "image", "metric", "onnx", "profiler", "util"],
+    ["d2l", "dask", "image", "metric", "onnx", "profiler", "util"],
     ["_gradient_methods", "gluon"],
     ["kvstore"],
     ["init", "lr_scheduler", "optimizer"],
@@ -85,7 +85,8 @@ LAYERS = [
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 FLOORS = list(dict.fromkeys(name.partition(".")[0] for name in DEPTH if "." in name))
 
-# Each is imported in one file, inside a function: dflow works, and starts fast, without them.
+# Each is imported in one file, inside a function: dflow works, and starts fast, without them. A module of a library's
+# name is imported when that has been.
 OPTIONAL = {"cupy": r"cupyx?", "numba": r"numba", "dask": r"dask|distributed", "onnx": r"onnx", "pillow": r"PIL",
             "tqdm": r"tqdm", "ipython": r"IPython"}
 
@@ -202,7 +203,7 @@ def optional_violations(package):
             (str(path.relative_to(package)), inside_block)
             for path, _, inside in sources(package)
             for module, inside_block in imports(path.read_text(), inside)
-            if re.fullmatch(pattern, module.split(".")[0])
+            if re.fullmatch(pattern, module.split(".")[0]) and path.stem != library
         ]
         if len(files := sorted({name for name, _ in found})) > 1:
             yield f"{library} is imported in {', '.join(files)}"

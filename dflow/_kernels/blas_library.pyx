@@ -48,7 +48,7 @@ cdef enum:
     BUFFER = 32 << 20           # bytes of one of OpenBLAS's buffers, which it keeps, in NumPy's and SciPy's wheels
     OF_THREAD = 2 * BUFFER      # of one of its threads, with a buffer of its own
     LIBRARY = 2 * BUFFER        # of the library itself, at most about so many
-    OTHERS = 128 << 20          # that other threads may take after a look: glibc so many, for a moment, for a new thread
+    OTHERS = 128 << 20          # that other threads may take after a look: glibc as many, for a moment, for a new one
     OPENMP = 2                  # what OpenBLAS's get_parallel() says when it is built on OpenMP
 
 cdef Bell looking               # a mutex: what one look takes for a moment, another would miss. After Library.lock

@@ -88,8 +88,12 @@ def _teach_numba(module):
     importlib.import_module("dflow._libraries.compiled").register()
 
 
+def _teach_dask(module):
+    importlib.import_module("dflow.dask")
+
+
 # What is done when a module has been imported.
-ARRIVED = {**dict.fromkeys(GIVEN, _adapt), "numba": _teach_numba,
+ARRIVED = {**dict.fromkeys(GIVEN, _adapt), "dask.array": _teach_dask, "numba": _teach_numba,
            **dict.fromkeys(("pandas._libs.lib", "pandas.core.dtypes.cast"), _teach_pandas)}
 
 

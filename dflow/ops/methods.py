@@ -2,6 +2,7 @@
 
 import importlib
 import operator
+import sys
 from functools import partial
 from types import GenericAlias
 
@@ -360,12 +361,19 @@ def _array_function(self, /, func, types, args, kwargs):
         importlib.import_module(LAZY[func.__module__])
     if func in CONVERTING:
         return func(*map(numpy.asarray, args))
+    if func is numpy.empty_like and isinstance(kwargs.get("dtype"), list) and _asks_of_dask():
+        raise TypeError("dflow's arrays have no fields")
     row = TABLE.get((func.__module__, func.__name__))
     if row is None:                         # nobody knows what it does: it may write to its first argument
         return fallback.call(func, (*fallback.opened(args[:1]), *args[1:]), kwargs)
     if args and type(args[0]) is numpy.ndarray and func in INPLACE:
         return fallback.call(func, args, kwargs)
     return _of_numbers(row.function, func, args, kwargs)
+
+
+def _asks_of_dask():
+    """Whether Dask asked for what calls this. Of libraries without records it keeps the fields of a chunk in a dict."""
+    return sys._getframe(2).f_globals.get("__name__", "").startswith("dask.")
 
 
 # By NumPy's own, code that was not swapped makes an array of anything, as by numpy.asarray(): what follows is often C.

@@ -713,8 +713,8 @@ def _check_permuted(x, out):
 class Bits:
     """The source of a Generator: its state, to keep, set and move, and the seed behind it. Its users share a stream."""
 
-    def __init__(self, stream):
-        self._stream = stream
+    def __init__(self, seed=None):
+        self._stream = seed if isinstance(seed, Stream) else _of_seed(Generator, seed)
 
     def __getattr__(self, name):
         if name not in ("capsule", "cffi", "ctypes", "lock", "random_raw", "spawn"):
@@ -722,9 +722,7 @@ class Bits:
         stream = self._stream
         return getattr((stream._drawing if name == "random_raw" else stream._small).bit_generator, name)
 
-    @property
-    def seed_seq(self):
-        return self._stream._seed
+    seed_seq = _seed_seq = property(lambda self: self._stream._seed)        # its names in NumPy and Dask
 
     def advance(self, delta):
         """Leave out so many draws, of any size; below 0: go back."""

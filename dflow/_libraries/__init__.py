@@ -92,8 +92,13 @@ def _teach_dask(module):
     importlib.import_module("dflow.dask")
 
 
+def _teach_distributed(module):
+    importlib.import_module("dflow.distributed")
+
+
 # What is done when a module has been imported.
-ARRIVED = {**dict.fromkeys(GIVEN, _adapt), "dask.array": _teach_dask, "numba": _teach_numba,
+ARRIVED = {**dict.fromkeys(GIVEN, _adapt), "dask.array": _teach_dask, "distributed": _teach_distributed,
+           "numba": _teach_numba,
            **dict.fromkeys(("pandas._libs.lib", "pandas.core.dtypes.cast"), _teach_pandas)}
 
 

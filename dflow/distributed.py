@@ -2,24 +2,45 @@
 
 In force in a process where `distributed` and dflow are both imported; setup() prepares the workers of a cluster. dflow
 never imports distributed.
+
+run() has a function run by several workers at once, the ranks of a *group*, which sum arrays: a store "dist_sync". Each
+rank owns a part of every sum. All send it their numbers of that, it adds them in the order of the ranks, so that all
+have the same bits, and sends the sum to all. A task hands the numbers to the worker's event loop as soon as they are
+there; others, of a lane of its own, wait for what comes back.
+
+No deadlock: ranks submit their sums in one order, and each waits for them in that. Of the sums that ranks wait for let
+one be the first in the order. All before it has come to all ranks, so what each hands over for it is computed by lanes
+that wait for nothing else, and it comes, too.
 """
 
 import asyncio
 import functools
+import threading
+import uuid
+from concurrent.futures import Future
 
 import distributed.worker
 import numpy
 from distributed import WorkerPlugin
+from distributed.protocol import to_serialize
 from distributed.protocol.numpy import deserialize_numpy_ndarray, serialize_numpy_ndarray
 from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
 import dflow.numpy as np
 from dflow import engine
-from dflow._array.core import is_array
+from dflow._array.core import is_array, window
 from dflow._functions.buffers import adopt
+from dflow._functions.host_task import host
+from dflow.devices import cpu
+from dflow.kvstore import KVStore, KVStoreBase, pairs
 from dflow.numpy import ndarray
 
-__all__ = ["setup"]
+__all__ = ["WorkerLost", "rank", "run", "setup", "size"]
+
+
+def __dir__():
+    return sorted(__all__)
+
 
 VERSION = "__import__('dflow').__version__"     # where dflow is missing, a function of its own could not be loaded
 
@@ -151,3 +172,344 @@ def _serialize(x, context=None):
 @dask_deserialize.register(ndarray)
 def _deserialize(header, frames):
     return np.asarray(adopt(deserialize_numpy_ndarray(header, frames)))     # a copy where a frame is not aligned
+
+
+# ---- groups ----------------------------------------------------------------------------------------------------------
+
+class WorkerLost(ConnectionError):
+    """A rank of a group is gone, or cannot be reached.
+
+    Parameters
+    ----------
+    rank : int
+        Its number, an attribute.
+    address : str
+        Of its worker, an attribute.
+    """
+
+    def __init__(self, rank, address):
+        super().__init__(rank, address)
+        self.rank, self.address = rank, address
+
+    def __str__(self):
+        return f"rank {self.rank} at {self.address} is lost"
+
+
+_here = threading.local()       # group: of the function that run() has this thread run
+
+
+def _group():
+    group = getattr(_here, "group", None)
+    if group is None:
+        raise RuntimeError("this is no rank of a group: dflow.distributed.run() has a function run by the workers of a "
+                           "cluster")
+    return group
+
+
+def rank():
+    """The number of this rank: in a function that run() has run.
+
+    Returns
+    -------
+    int
+        From 0 on.
+
+    Raises
+    ------
+    RuntimeError
+        Elsewhere.
+
+    Examples
+    --------
+    >>> dflow.distributed.run(client, dflow.distributed.rank)           # doctest: +SKIP
+    [0, 1]
+    """
+    return _group().rank
+
+
+def size():
+    """How many ranks there are: in a function that run() has run.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    RuntimeError
+        Elsewhere.
+
+    Examples
+    --------
+    >>> dflow.distributed.run(client, dflow.distributed.size)           # doctest: +SKIP
+    [2, 2]
+    """
+    return len(_group().addresses)
+
+
+class Group:
+    """A rank's view of its group. What begins with `_` runs in the worker's event loop."""
+
+    LANE = cpu(15)              # whose worker, the one that it has, waits for sums
+    lane = threading.Lock()     # over: has_lane
+    has_lane = False            # the process has that worker
+
+    def __init__(self, name, addresses, timeout, worker):
+        self.name, self.addresses, self.timeout, self.worker = name, addresses, timeout, worker
+        self.rank = addresses.index(worker.address)
+        self.turn = np.zeros(1, device=self.LANE)       # written by who waits: one sum after the other, as submitted
+        self.counts = {}                # of the sums by key: ranks agree by these on what belongs together
+        self._slots = {}                # what has come, or is waited for: futures by (what, stage, rank)
+        self._lost = None               # an error, once a rank is
+
+    def sum(self, key, x, root=None):
+        """A pending array: the sum of the arrays of all ranks, or that of the rank `root`."""
+        count = self.counts[key] = self.counts.get(key, -1) + 1
+        came, out = Future(), np.empty(x.shape, x.dtype, device=self.LANE)
+
+        def send(error):
+            given = error if error is not None else window(x).copy()
+            task = asyncio.run_coroutine_threadsafe(self._sum((key, count), given, root), self.loop)
+            task.add_done_callback(lambda task: came.set_exception(task.exception()) if task.exception()
+                                   else came.set_result(task.result()))
+
+        def wait(_error):
+            came.exception()
+
+        def take(_error):
+            window(out, write=True)[...] = came.result()
+
+        host(send, [x], [], always=True)
+        host(wait, [], [self.turn])
+        host(take, [self.turn], [out])
+        return out
+
+    @property
+    def loop(self):
+        return self.worker.loop.asyncio_loop
+
+    def _slot(self, what, stage, rank):
+        return self._slots.setdefault((what, stage, rank), self.loop.create_future())
+
+    async def _send(self, rank, what, stage, thing):
+        """Give a rank something; this one, too."""
+        if rank == self.rank:
+            self._arrived(what, stage, rank, thing)
+            return
+        try:
+            await self.worker.rpc(self.addresses[rank]).dflow_deliver(
+                group=self.name, what=what, stage=stage, rank=self.rank, thing=to_serialize(thing))
+        except OSError as error:        # distributed's own errors of connections, too
+            raise WorkerLost(rank, self.addresses[rank]) from error
+
+    def _arrived(self, what, stage, rank, thing):
+        slot = self._slot(what, stage, rank)
+        if not slot.done():
+            slot.set_result(thing)
+
+    async def _receive(self, what, stage, rank):
+        slot = self._slot(what, stage, rank)
+        if self._lost is not None:
+            raise self._lost
+        try:
+            return await asyncio.wait_for(slot, self.timeout)
+        except TimeoutError:
+            raise TimeoutError(f"rank {rank} at {self.addresses[rank]} has sent nothing for {what[0]!r} in "
+                               f"{self.timeout:g} seconds") from None
+        finally:
+            self._slots.pop((what, stage, rank), None)
+
+    def _fail(self, error):
+        """No sum ends any more."""
+        self._lost = error
+        for slot in self._slots.values():
+            if not slot.done():
+                slot.set_exception(error)
+                slot.exception()                    # nobody may ask for it
+
+    async def _to_all(self, what, stage, things):
+        await asyncio.gather(*(self._send(r, what, stage, thing) for r, thing in enumerate(things)))
+
+    async def _from_all(self, what, stage):
+        return await asyncio.gather(*(self._receive(what, stage, r) for r in range(len(self.addresses))))
+
+    async def _sum(self, what, x, root):
+        failed = isinstance(x, BaseException)
+        parts = [x] * len(self.addresses) if failed else numpy.array_split(x.reshape(-1), len(self.addresses))
+        about = None if failed else (x.shape, x.dtype.str)
+        await self._to_all(what, "part", [(about, part) for part in parts])
+        own = await asyncio.to_thread(_added, await self._from_all(what, "part"), what[0], root)
+        await self._to_all(what, "sum", [own] * len(parts))
+        sums = await self._from_all(what, "sum")
+        for part in sums:
+            if isinstance(part, BaseException):
+                raise part
+        return numpy.concatenate(sums).reshape(x.shape)
+
+
+def _added(parts, key, root):
+    """The sum of what all ranks have sent, in their order, or that of `root`; or the error that is everybody's."""
+    for _about, part in parts:
+        if isinstance(part, BaseException):
+            return part
+    for r, (about, _part) in enumerate(parts):
+        if about != parts[0][0]:
+            (shape, dtype), (other, kind) = parts[0][0], about
+            return ValueError(f"the arrays of {key!r} differ: rank 0 has one of shape {shape} and type "
+                              f"{numpy.dtype(dtype)}, rank {r} one of shape {other} and type {numpy.dtype(kind)}")
+    if root is not None:
+        return parts[root][1]
+    total = parts[0][1].copy()
+    for _about, part in parts[1:]:
+        total += part
+    return total
+
+
+async def _open(name, addresses, timeout, dask_worker):
+    groups = dask_worker.__dict__.setdefault("dflow_groups", {})
+    if groups:
+        raise RuntimeError(f"{dask_worker.address} is a rank of another group, which has not ended")
+    groups[name] = Group(name, addresses, timeout, dask_worker)
+
+    async def deliver(group, what, stage, rank, thing):
+        """What another rank sends; of a group that has ended nothing is kept."""
+        if group in groups:
+            groups[group]._arrived(what, stage, rank, thing)
+
+    dask_worker.handlers.setdefault("dflow_deliver", deliver)
+
+
+async def _close(name, dask_worker, error=None):
+    group = dask_worker.dflow_groups.pop(name, None)
+    if group is not None:
+        group._fail(error or RuntimeError("the group has ended"))
+
+
+def _as_rank(name, fn, args):
+    group = distributed.get_worker().dflow_groups[name]
+    with Group.lane:
+        if not Group.has_lane:
+            engine.set_num_workers(1, Group.LANE)
+            Group.has_lane = True
+    _here.group = group
+    try:
+        return _settled(fn(*args))
+    finally:
+        _here.group = None
+
+
+def run(client, fn, *args, workers=None, timeout=300):
+    """Have workers of a cluster run a function at once, as the ranks of a group, which may sum arrays.
+
+    In the function rank() and size() tell who it is, and kvstore.create("dist_sync") makes a store that sums over all
+    ranks, for gluon.Trainer(kvstore="dist_sync"), too. Ranks must hand over the same keys in the same order. Waits.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster, which setup() has prepared.
+    fn : callable
+        What each rank calls, fn(*args).
+    *args
+        Its arguments.
+    workers : list of str, optional
+        Addresses, in the order of the ranks. None: all workers.
+    timeout : float
+        Seconds that a rank waits for another one at a sum.
+
+    Returns
+    -------
+    list
+        What the function returned, by rank.
+
+    Raises
+    ------
+    ValueError
+        For no workers, and such as are not there.
+    RuntimeError
+        Where a worker is a rank already.
+    WorkerLost
+        Where a worker is gone: it names it, and is raised by all other ranks at their sums.
+    Exception
+        What a rank raises; the others are cancelled.
+
+    Examples
+    --------
+    >>> def total():                                                    # doctest: +SKIP
+    ...     x = np.full(2, dflow.distributed.rank() + 1.0)
+    ...     dflow.kvstore.create("dist_sync").pushpull("x", x)
+    ...     return x
+    >>> dflow.distributed.run(client, total)                            # doctest: +SKIP
+    [array([3., 3.]), array([3., 3.])]
+    """
+    there = sorted(client.scheduler_info(n_workers=-1)["workers"])
+    addresses = there if workers is None else list(workers)
+    missing = [repr(address) for address in addresses if address not in there]
+    if missing or not addresses:
+        raise ValueError(f"workers must be addresses of workers of the cluster, not {', '.join(missing) or 'none'}")
+    name = uuid.uuid4().hex
+    client.run(_open, name, addresses, timeout, workers=addresses)
+    futures = [client.submit(_as_rank, name, fn, args, workers=[address], allow_other_workers=False, pure=False,
+                             retries=0, key=f"dflow-rank-{i}-{name}") for i, address in enumerate(addresses)]
+    error = None
+    try:
+        error = _watched(client, futures, addresses)
+        if error is not None:
+            raise error
+        return client.gather(futures)
+    finally:
+        client.cancel(futures, force=True)
+        left = [a for a in addresses if a in client.scheduler_info(n_workers=-1)["workers"]]
+        if left:
+            client.run(_close, name, workers=left, error=error)
+
+
+def _watched(client, futures, addresses):
+    """Until all ranks are done: None; or until one fails, or is lost: its error."""
+    waiting = dict(enumerate(futures))
+    while waiting:
+        there = client.scheduler_info(n_workers=-1)["workers"]
+        for i in waiting:
+            if addresses[i] not in there:
+                return WorkerLost(i, addresses[i])
+        try:
+            distributed.wait(list(waiting.values()), timeout=0.2, return_when="FIRST_COMPLETED")
+        except TimeoutError:
+            continue
+        for i in [i for i, future in waiting.items() if future.done()]:
+            future = waiting.pop(i)
+            if future.status != "finished":
+                return future.exception()
+    return None
+
+
+# ---- the store -------------------------------------------------------------------------------------------------------
+
+class DistSync(KVStore):
+    """A store that sums over the ranks of a group: see run(). What is pushed is summed on each rank first."""
+
+    def __init__(self, type):
+        super().__init__(type)
+        self._group = _group()
+        self.rank, self.num_workers = self._group.rank, len(self._group.addresses)
+
+    def _summed(self, key, arrays):
+        return self._group.sum(key, super()._summed(key, arrays))
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """Sum over all ranks; without an updater nothing is stored, and keys need not have been initialized."""
+        if self._updater is not None:
+            super().pushpull(key, value, out, priority)
+            return
+        with engine.priority(min(max(priority, -2**15), 2**15 - 1)):
+            for (each, arrays), (_, outs) in zip(pairs(key, value), pairs(key, value if out is None else out)):
+                total = self._summed(each, arrays)
+                for x in outs:
+                    total.copyto(x)
+
+    def _first(self, key, arrays):
+        return self._group.sum(("first", key), arrays[0], root=0).as_in_ctx(arrays[0].ctx)
+
+
+for _name in ("dist_sync", "dist_device_sync", "dist_sync_device", "dist"):
+    KVStoreBase.kv_registry[_name] = functools.partial(DistSync, _name)

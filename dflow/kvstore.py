@@ -29,8 +29,8 @@ def create(name="local"):
     ----------
     name : str
         In capital or small letters: "local", "device", "nccl", "local_allreduce_cpu" or "local_allreduce_device", which
-        differ in nothing but `type`; or the name of a class, as "teststore". Unlike MXNet, there is no "dist_...":
-        arrays of several processes are not summed.
+        differ in nothing but `type`; or the name of a class, as "teststore". "dist_sync", in a function that
+        dflow.distributed.run() has run, sums over processes, too. Unlike MXNet, there is no "dist_async".
 
     Returns
     -------
@@ -57,6 +57,9 @@ def create(name="local"):
     name = name.lower()
     if name in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[name]()
+    if name.startswith("dist"):
+        raise ValueError(f"no key-value store is called {name!r} here; 'dist_sync' is, in a function that "
+                         "dflow.distributed.run() has run: processes are summed in step, or not at all")
     if name not in TYPES:
         known = map(repr, (*TYPES, *KVStoreBase.kv_registry))
         raise ValueError(f"no key-value store is called {name!r}; there are {', '.join(known)}")
@@ -154,7 +157,7 @@ def _listed(x):
     return x if isinstance(x, (list, tuple)) else [x]
 
 
-def _pairs(keys, values):
+def pairs(keys, values):
     """Each key with a list of its arrays."""
     if not isinstance(keys, (list, tuple)):
         return [(keys, _listed(values))]
@@ -256,10 +259,17 @@ class KVStore(KVStoreBase):
         value : ndarray, or list of ndarray
             An array for each key.
         """
-        for each, arrays in _pairs(key, value):
+        for each, arrays in pairs(key, value):
             if each in self._values:
                 raise ValueError(f"{each!r} has been initialized already")
-            self._values[each] = arrays[0].copy()
+            self._values[each] = self._first(each, arrays).copy()
+
+    def _first(self, key, arrays):
+        """What is stored at first."""
+        return arrays[0]
+
+    def _summed(self, key, arrays):
+        return _sum(arrays)
 
     def push(self, key, value, priority=0):
         """Hand over an array, or a list of them, which are summed.
@@ -274,9 +284,9 @@ class KVStore(KVStoreBase):
             What it submits goes before all that is ready at a lower level: see engine.priority().
         """
         with engine.priority(min(max(priority, -2**15), 2**15 - 1)):
-            for each, arrays in _pairs(key, value):
+            for each, arrays in pairs(key, value):
                 stored = self._stored(each)
-                total = _sum(arrays).as_in_ctx(stored.ctx)
+                total = self._summed(each, arrays).as_in_ctx(stored.ctx)
                 if self._updater is None:
                     stored[...] = total
                 else:
@@ -299,7 +309,7 @@ class KVStore(KVStoreBase):
         if out is None:
             raise ValueError("out is missing: the arrays to write to")
         with engine.priority(min(max(priority, -2**15), 2**15 - 1)):
-            for each, arrays in _pairs(key, out):
+            for each, arrays in pairs(key, out):
                 for x in arrays:
                     self._stored(each).copyto(x)
 
@@ -334,8 +344,8 @@ class KVStore(KVStoreBase):
         priority : int
             What it submits goes before all that is ready at a lower level: see engine.priority().
         """
-        for each, arrays in _pairs(key, value):
-            self._values[each] = arrays[0].copy()
+        for each, arrays in pairs(key, value):
+            self._values[each] = self._first(each, arrays).copy()
         self.pull(key, out, priority)
 
     def set_optimizer(self, optimizer):

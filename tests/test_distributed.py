@@ -1,5 +1,5 @@
 """Dask's workers with arrays of ours, on clusters of processes: tasks that end when their arrays are there, errors,
-arrays over the wire, workers that die, workers without dflow."""
+arrays over the wire, workers that die, workers without dflow; groups of workers that sum, and train."""
 
 import os
 import signal
@@ -11,6 +11,7 @@ from engines import HANG
 
 import dflow
 import dflow.numpy as np
+from dflow import autograd, gluon, kvstore
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -22,8 +23,8 @@ pytestmark = [pytest.mark.once,
 
 
 def cluster(**keywords):
-    """Two processes of two threads each."""
-    return distributed.LocalCluster(**{"n_workers": 2, "threads_per_worker": 2, "processes": True,
+    """Three processes of two threads each."""
+    return distributed.LocalCluster(**{"n_workers": 3, "threads_per_worker": 2, "processes": True,
                                        "dashboard_address": None, "memory_limit": "1GB", **keywords})
 
 
@@ -126,7 +127,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16", "i8", "u1", "?"])
 def test_arrays_over_the_wire(client, dtype):
     """There and back, and from one worker to the other: the same elements, of the same type, and nothing is shared."""
-    here, there = addresses(client)
+    here, there, _ = addresses(client)
     numbers = numpy.random.default_rng(1).integers(0, 100, (41, 30)).astype(dtype)
     for name, of in LAYOUTS.items():
         x = of(np.array(numbers))
@@ -143,7 +144,7 @@ def test_arrays_over_the_wire(client, dtype):
 
 
 def test_large_arrays(client):
-    here, there = addresses(client)
+    here, there, _ = addresses(client)
     made = client.submit(lambda: np.arange(4_000_000.0) * 2, workers=[here])
     total = client.submit(lambda x: (type(x) is np.ndarray, float(x.sum())), made, workers=[there])
     assert total.result(HANG) == (True, 4_000_000.0 * 3_999_999)
@@ -166,10 +167,179 @@ def chunk(i):
 
 def test_a_worker_that_is_killed():
     """Dask computes what it had again, on the other, or the one that takes its place."""
-    with cluster() as made, distributed.Client(made) as client:
+    with cluster(n_workers=2) as made, distributed.Client(made) as client:
         dflow.distributed.setup(client)
         total = client.submit(sum, client.map(chunk, range(60)))
         victim = next(iter(client.run(os.getpid).values()))
         time.sleep(0.3)
         os.kill(victim, signal.SIGKILL)
         assert total.result(HANG).tolist() == [2 * sum(range(60))] * 1000
+
+
+# ---- groups ----------------------------------------------------------------------------------------------------------
+
+def numbers_of(rank, n, dtype):
+    return (numpy.random.default_rng(rank).random(n) * 100 - 50).astype(dtype)
+
+
+def sums(sizes, dtype):
+    """In an order of each rank's own, which may be as none needs another: keys tell what belongs together."""
+    rank, store, made = dflow.distributed.rank(), kvstore.create("dist_sync"), {}
+    for n in sizes if rank % 2 else reversed(sizes):
+        x = np.array(numbers_of(rank, n, dtype)) * 1
+        store.pushpull(n, x, priority=n)
+        made[n] = x * 1
+    assert (store.type, store.rank, store.num_workers) == ("dist_sync", rank, dflow.distributed.size())
+    return made
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i8"])
+def test_sums(client, dtype):
+    sizes = [0, 1, 2, 3, 100, 4097, 100_000]
+    results = dflow.distributed.run(client, sums, sizes, dtype)
+    for n in sizes:
+        first, second, third = (numbers_of(rank, n, dtype) for rank in range(3))
+        for made in results:
+            assert made[n].dtype == dtype and made[n].asnumpy().tobytes() == (first + second + third).tobytes()
+
+
+def who():
+    return dflow.distributed.rank(), dflow.distributed.size()
+
+
+def test_ranks(client):
+    a, b, _ = addresses(client)
+    assert dflow.distributed.run(client, who) == [(0, 3), (1, 3), (2, 3)]
+    assert dflow.distributed.run(client, os.getpid, workers=[b, a]) == [
+        client.run(os.getpid, workers=[worker])[worker] for worker in (b, a)]
+    with pytest.raises(ValueError, match="workers must be addresses of workers of the cluster, not 'tcp://nowhere:1'"):
+        dflow.distributed.run(client, who, workers=["tcp://nowhere:1"])
+    with pytest.raises(ValueError, match="not none"):
+        dflow.distributed.run(client, who, workers=[])
+
+
+@pytest.mark.parametrize("what", [who, lambda: kvstore.create("dist_sync")])
+def test_no_rank(what):
+    with pytest.raises(RuntimeError, match="this is no rank of a group"):
+        what()
+
+
+def test_what_there_is_not():
+    with pytest.raises(ValueError, match="no key-value store is called 'dist_async' here; 'dist_sync' is"):
+        kvstore.create("dist_async")
+
+
+def stored():
+    """The first values are those of rank 0; pushes are gradients, which an optimizer of each rank's takes."""
+    rank, store, out = dflow.distributed.rank(), kvstore.create("dist_device_sync"), np.empty(2)
+    store.init("w", np.full(2, 5.0 + rank))
+    store.pull("w", out=out)
+    first = out.tolist()
+    store.set_optimizer(dflow.optimizer.SGD(learning_rate=0.5))
+    store.push("w", np.array([1.0, rank]))
+    store.pull("w", out=out)
+    return first, out.tolist()
+
+
+def test_what_is_stored(client):
+    assert dflow.distributed.run(client, stored) == [([5.0, 5.0], [3.5, 3.5])] * 3
+
+
+def network():
+    dflow.npx.random.seed(1)
+    net = gluon.nn.Sequential()
+    net.add(gluon.nn.Dense(16, activation="tanh"), gluon.nn.Dense(1))
+    net.initialize(dflow.init.Normal(0.5))
+    return net
+
+
+def trained(rank, size, store, steps=12, batch=24):
+    """The parameters, after steps over a rank's part of each batch."""
+    rng = numpy.random.default_rng(7)
+    net, loss = network(), gluon.loss.L2Loss()
+    net(np.zeros((1, 5)))
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, kvstore=store)
+    for _ in range(steps):
+        x = rng.random((batch, 5))
+        part = np.array(x[rank::size])
+        with autograd.record():
+            error = loss(net(part), np.sin(part.sum(axis=1, keepdims=True)))
+        error.backward()
+        trainer.step(batch)
+    return [p.data().asnumpy() for p in net.collect_params().values()]
+
+
+def as_rank():
+    return trained(*who(), "dist_sync")
+
+
+def test_training(client):
+    """All ranks have the same bits; and what one process makes of the whole batches, but for the order of sums."""
+    ranks = dflow.distributed.run(client, as_rank)
+    alone = trained(0, 1, None)
+    for others in ranks[1:]:
+        assert [x.tobytes() for x in others] == [x.tobytes() for x in ranks[0]]
+    for x, want in zip(ranks[0], alone, strict=True):
+        numpy.testing.assert_allclose(x, want, rtol=1e-4, atol=1e-5)
+
+
+def summed(make):
+    """What a rank's sum says, or raises."""
+    x = make(dflow.distributed.rank())
+    kvstore.create("dist_sync").pushpull("x", x, out := np.empty(x.shape, x.dtype))
+    try:
+        return out.tolist()
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+def singular(rank):
+    return np.linalg.inv(dflow.engine.sleep(np.zeros((3, 3)) if rank == 1 else np.eye(3), 0.02)).sum(axis=0)
+
+
+DIFFER = "the arrays of 'x' differ: rank 0 has one of shape (3,) and type float64, rank {} one of shape {} and type {}"
+
+
+@pytest.mark.parametrize("make, want", [
+    (singular, ("LinAlgError", "Singular matrix")),
+    (lambda rank: np.ones(3 + rank // 2), ("ValueError", DIFFER.format(2, "(4,)", "float64"))),
+    (lambda rank: np.ones(3, "f4" if rank == 1 else "f8"), ("ValueError", DIFFER.format(1, "(3,)", "float32"))),
+], ids=["an error", "shapes", "types"])
+def test_an_error_is_everybodys(client, make, want):
+    assert dflow.distributed.run(client, summed, make) == [want] * 3
+    assert dflow.distributed.run(client, summed, lambda rank: np.full(3, rank)) == [[3, 3, 3]] * 3
+
+
+def late(seconds):
+    rank = dflow.distributed.rank()
+    time.sleep(seconds if rank == 1 else 0)
+    return summed(lambda rank: np.ones(3))
+
+
+def test_a_rank_that_is_late(client):
+    assert dflow.distributed.run(client, late, 1) == [[3, 3, 3]] * 3
+    results = dflow.distributed.run(client, late, 2, timeout=0.5)
+    where = sorted(addresses(client))[1]
+    assert results[0] == results[2] == ("TimeoutError", f"rank 1 at {where} has sent nothing for 'x' in 0.5 seconds")
+
+
+def dies(after):
+    store = kvstore.create("dist_sync")
+    for step in range(50):
+        if step == after and dflow.distributed.rank() == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        x = np.ones(1000)
+        store.pushpull("x", x)
+        x.wait_to_read()
+    return "done"
+
+
+def test_a_rank_that_is_killed():
+    with cluster(n_workers=3) as made, distributed.Client(made) as client:
+        dflow.distributed.setup(client)
+        victim = sorted(addresses(client))[1]
+        with pytest.raises(dflow.distributed.WorkerLost, match=f"rank 1 at {victim} is lost") as caught:
+            dflow.distributed.run(client, dies, 20)
+        assert (caught.value.rank, caught.value.address) == (1, victim)
+        client.wait_for_workers(3, timeout=HANG)
+        assert dflow.distributed.run(client, dies, 100) == ["done"] * 3

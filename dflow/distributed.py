@@ -15,6 +15,7 @@ that wait for nothing else, and it comes, too.
 
 import asyncio
 import functools
+import pickle
 import threading
 import uuid
 from concurrent.futures import Future
@@ -70,7 +71,7 @@ def setup(client, threads=None, memory=0.6):
     Raises
     ------
     TypeError
-        For what is no client.
+        For what is no client, or an asynchronous one.
     ValueError
         For `memory` and `threads` out of range.
     RuntimeError
@@ -83,8 +84,7 @@ def setup(client, threads=None, memory=0.6):
     >>> dflow.distributed.setup(client)                                 # doctest: +SKIP
     {'tcp://127.0.0.1:40331': (2, 2576980377)}
     """
-    if not isinstance(client, distributed.Client):
-        raise TypeError(f"client must be a distributed.Client, not {type(client).__name__}")
+    _check_client(client)
     if not 0 < memory <= 1:
         raise ValueError(f"memory must be above 0, at most 1, not {memory!r}")
     if threads is not None and not 1 <= threads <= 256:
@@ -92,6 +92,13 @@ def setup(client, threads=None, memory=0.6):
     _check_versions(client)
     client.register_plugin(Setup(threads, memory))
     return client.run(_settings)
+
+
+def _check_client(client):
+    if not isinstance(client, distributed.Client):
+        raise TypeError(f"client must be a distributed.Client, not {type(client).__name__}")
+    if client.asynchronous:
+        raise TypeError("client must not be asynchronous, as Client(asynchronous=True) is: setup() and run() wait")
 
 
 def _check_versions(client):
@@ -268,7 +275,7 @@ class Group:
         came, out = Future(), np.empty(x.shape, x.dtype, device=self.LANE)
 
         def send(error):
-            given = error if error is not None else window(x).copy()
+            given = window(x).copy() if error is None else _portable(error)
             task = asyncio.run_coroutine_threadsafe(self._sum((key, count), given, root), self.loop)
             task.add_done_callback(lambda task: came.set_exception(task.exception()) if task.exception()
                                    else came.set_result(task.result()))
@@ -297,8 +304,12 @@ class Group:
             self._arrived(what, stage, rank, thing)
             return
         try:
-            await self.worker.rpc(self.addresses[rank]).dflow_deliver(
-                group=self.name, what=what, stage=stage, rank=self.rank, thing=to_serialize(thing))
+            async with asyncio.timeout(self.timeout):
+                await self.worker.rpc(self.addresses[rank]).dflow_deliver(
+                    group=self.name, what=what, stage=stage, rank=self.rank, thing=to_serialize(thing))
+        except TimeoutError:
+            raise TimeoutError(f"rank {rank} at {self.addresses[rank]} has taken nothing for {what[0]!r} in "
+                               f"{self.timeout:g} seconds") from None
         except OSError as error:        # distributed's own errors of connections, too
             raise WorkerLost(rank, self.addresses[rank]) from error
 
@@ -345,6 +356,15 @@ class Group:
             if isinstance(part, BaseException):
                 raise part
         return numpy.concatenate(sums).reshape(x.shape)
+
+
+def _portable(error):
+    """An error that can be sent: itself, or its text."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(repr(error))
+    return error
 
 
 def _added(parts, key, root):
@@ -424,8 +444,10 @@ def run(client, fn, *args, workers=None, timeout=300):
 
     Raises
     ------
+    TypeError
+        For what is no client, or an asynchronous one.
     ValueError
-        For no workers, and such as are not there.
+        For no workers, and such as are not there; for a timeout that is not above 0.
     RuntimeError
         Where a worker is a rank already.
     WorkerLost
@@ -442,6 +464,9 @@ def run(client, fn, *args, workers=None, timeout=300):
     >>> dflow.distributed.run(client, total)                            # doctest: +SKIP
     [array([3., 3.]), array([3., 3.])]
     """
+    _check_client(client)
+    if not timeout > 0:
+        raise ValueError(f"timeout must be above 0, not {timeout!r}")
     there = sorted(client.scheduler_info(n_workers=-1)["workers"])
     addresses = there if workers is None else list(workers)
     missing = [repr(address) for address in addresses if address not in there]

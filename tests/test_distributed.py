@@ -3,6 +3,7 @@ arrays over the wire, workers that die, workers without dflow; groups of workers
 
 import os
 import signal
+import threading
 import time
 
 import numpy
@@ -16,6 +17,7 @@ from dflow import autograd, gluon, kvstore
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
+psutil = pytest.importorskip("psutil")      # which distributed needs
 
 pytestmark = [pytest.mark.once,
               pytest.mark.filterwarnings("ignore::ResourceWarning"),        # of distributed's own sockets
@@ -297,14 +299,29 @@ def singular(rank):
     return np.linalg.inv(dflow.engine.sleep(np.zeros((3, 3)) if rank == 1 else np.eye(3), 0.02)).sum(axis=0)
 
 
+class Stubborn(Exception):
+    """It cannot be pickled."""
+
+    def __init__(self, lock):
+        super().__init__("no")
+        self.lock = lock
+
+
+def stubborn(rank):
+    def fail():
+        raise Stubborn(threading.Lock())
+    return dflow.submit(fail, shape=3) if rank == 2 else np.ones(3)
+
+
 DIFFER = "the arrays of 'x' differ: rank 0 has one of shape (3,) and type float64, rank {} one of shape {} and type {}"
 
 
 @pytest.mark.parametrize("make, want", [
     (singular, ("LinAlgError", "Singular matrix")),
+    (stubborn, ("RuntimeError", "Stubborn('no')")),
     (lambda rank: np.ones(3 + rank // 2), ("ValueError", DIFFER.format(2, "(4,)", "float64"))),
     (lambda rank: np.ones(3, "f4" if rank == 1 else "f8"), ("ValueError", DIFFER.format(1, "(3,)", "float32"))),
-], ids=["an error", "shapes", "types"])
+], ids=["an error", "no pickle", "shapes", "types"])
 def test_an_error_is_everybodys(client, make, want):
     assert dflow.distributed.run(client, summed, make) == [want] * 3
     assert dflow.distributed.run(client, summed, lambda rank: np.full(3, rank)) == [[3, 3, 3]] * 3
@@ -321,6 +338,36 @@ def test_a_rank_that_is_late(client):
     results = dflow.distributed.run(client, late, 2, timeout=0.5)
     where = sorted(addresses(client))[1]
     assert results[0] == results[2] == ("TimeoutError", f"rank 1 at {where} has sent nothing for 'x' in 0.5 seconds")
+
+
+def stops():
+    """Rank 1 is stopped by the system: it takes nothing and sends nothing, but its connections are there."""
+    if dflow.distributed.rank() == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return summed(lambda rank: np.ones(3))
+
+
+def test_a_rank_that_is_stopped():
+    with cluster(n_workers=2) as made, distributed.Client(made) as client:
+        dflow.distributed.setup(client)
+        second = sorted(addresses(client))[1]
+        process = psutil.Process(client.run(os.getpid, workers=[second])[second])
+        ended = threading.Event()
+
+        def wake():
+            while not ended.wait(0.05):
+                if process.status() == psutil.STATUS_STOPPED:
+                    ended.wait(2.5)
+                    process.resume()
+
+        waker = threading.Thread(target=wake)
+        waker.start()
+        try:
+            first, _ = dflow.distributed.run(client, stops, timeout=1)
+        finally:
+            ended.set()
+            waker.join()
+        assert first[0] == "TimeoutError" and f"rank 1 at {second} has taken nothing for 'x'" in first[1]
 
 
 def dies(after):

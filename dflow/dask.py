@@ -51,7 +51,7 @@ class Backend(ArrayBackendEntrypoint):
     >>> with dask.config.set({"array.backend": "dflow"}):
     ...     x = da.ones((4, 4), chunks=2)
     >>> type((x + x.T).compute()).__module__
-    'dflow.numpy'
+    'dflow'
     """
 
     @classmethod
@@ -137,12 +137,13 @@ array_creation_dispatch.register_backend("dflow", Backend())
 # SciPy's linear algebra gives NumPy's arrays. A generator of ours would pass for its source.
 
 def _put(name, adapt):
-    """adapt(function) in the place of a function of dask.array's, wherever that is known by this name."""
+    """adapt(function) in the place of one of dask.array's, wherever that is known by this name. What a version has not,
+    stays away."""
     modules = [module for at, module in sys.modules.items() if f"{at}.".startswith("dask.array.")]
-    given = next(found for module in modules if (found := vars(module).get(name)) is not None)
-    adapted = functools.wraps(given)(adapt(given))
+    given = next((found for module in modules if (found := vars(module).get(name)) is not None), None)
+    adapted = given and functools.wraps(given)(adapt(given))
     for module in modules:
-        if vars(module).get(name) is given:
+        if given and vars(module).get(name) is given:
             setattr(module, name, adapted)
 
 

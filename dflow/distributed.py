@@ -75,7 +75,8 @@ def setup(client, threads=None, memory=0.6):
     ValueError
         For `memory` and `threads` out of range.
     RuntimeError
-        Where a worker or the scheduler has no dflow, or another version: it names them.
+        Where a worker or the scheduler has no dflow, or another version: it names them. For an unknown version of
+        distributed.
 
     Examples
     --------
@@ -90,6 +91,8 @@ def setup(client, threads=None, memory=0.6):
     if threads is not None and not 1 <= threads <= 256:
         raise ValueError(f"threads must be between 1 and 256, not {threads!r}")
     _check_versions(client)
+    if not waits:
+        raise RuntimeError(f"distributed {distributed.__version__} is none that dflow knows: 2025.1 or newer, please")
     client.register_plugin(Setup(threads, memory))
     return client.run(_settings)
 
@@ -165,8 +168,11 @@ def _awaiting(run):
     return waiting
 
 
-distributed.worker._run_task_simple = _waiting(distributed.worker._run_task_simple)
-distributed.worker._run_task_async = _awaiting(distributed.worker._run_task_async)
+# A version without these: setup() says so.
+waits = hasattr(distributed.worker, "_run_task_simple") and hasattr(distributed.worker, "_run_task_async")
+if waits:
+    distributed.worker._run_task_simple = _waiting(distributed.worker._run_task_simple)
+    distributed.worker._run_task_async = _awaiting(distributed.worker._run_task_async)
 
 
 # ---- the wire --------------------------------------------------------------------------------------------------------

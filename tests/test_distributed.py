@@ -69,6 +69,12 @@ def test_another_version(client, monkeypatch):
         assert f"{where} has dflow 0." in str(caught.value)
 
 
+def test_another_version_of_distributed(client, monkeypatch):
+    monkeypatch.setattr(dflow.distributed, "waits", False)
+    with pytest.raises(RuntimeError, match="is none that dflow knows: 2025.1 or newer, please"):
+        dflow.distributed.setup(client)
+
+
 def test_a_worker_without_dflow():
     with cluster(n_workers=1, preload="import sys; sys.modules['dflow'] = None") as made:
         with distributed.Client(made) as client:

@@ -1,5 +1,7 @@
 """Dask's arrays over chunks of ours: the same numbers, of ours wherever CuPy's chunks give CuPy's."""
 
+import doctest
+import importlib
 import pickle
 import subprocess
 import sys
@@ -148,3 +150,14 @@ def test_fields_are_refused_to_dask_alone():
 def test_imports(program):
     done = subprocess.run([sys.executable, "-c", program], env=clean_environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_examples():
+    assert doctest.testmod(importlib.import_module("dflow.dask")) == (0, 3)
+
+
+def test_other_versions_of_dask():
+    """One without a function that is adapted is left as it is."""
+    put = importlib.import_module("dflow.dask")._put
+    put("a_function_of_tomorrow", lambda given: given)
+    assert not hasattr(da, "a_function_of_tomorrow")

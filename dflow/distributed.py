@@ -33,7 +33,7 @@ from dflow._array.core import is_array, window
 from dflow._functions.buffers import adopt
 from dflow._functions.host_task import host
 from dflow.devices import cpu
-from dflow.kvstore import KVStore, KVStoreBase, pairs
+from dflow.kvstore import KVStore, KVStoreBase, pairs, unknown
 from dflow.numpy import ndarray
 
 __all__ = ["WorkerLost", "rank", "run", "setup", "size"]
@@ -542,5 +542,11 @@ class DistSync(KVStore):
         return self._group.sum(("first", key), arrays[0], root=0).as_in_ctx(arrays[0].ctx)
 
 
+def _store(name):
+    if getattr(_here, "group", None) is None:
+        raise unknown(name)
+    return DistSync(name)
+
+
 for _name in ("dist_sync", "dist_device_sync", "dist_sync_device", "dist"):
-    KVStoreBase.kv_registry[_name] = functools.partial(DistSync, _name)
+    KVStoreBase.kv_registry[_name] = functools.partial(_store, _name)

@@ -57,13 +57,16 @@ def create(name="local"):
     name = name.lower()
     if name in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[name]()
-    if name.startswith("dist"):
-        raise ValueError(f"no key-value store is called {name!r} here; 'dist_sync' is, in a function that "
-                         "dflow.distributed.run() has run: processes are summed in step, or not at all")
     if name not in TYPES:
-        known = map(repr, (*TYPES, *KVStoreBase.kv_registry))
-        raise ValueError(f"no key-value store is called {name!r}; there are {', '.join(known)}")
+        raise unknown(name)
     return KVStore(name)
+
+
+def unknown(name):
+    """The error of create() for a name."""
+    known = ", ".join(repr(each) for each in (*TYPES, *KVStoreBase.kv_registry) if not each.startswith("dist"))
+    also = "; 'dist_sync' is one in a function that dflow.distributed.run() has run" if name.startswith("dist") else ""
+    return ValueError(f"no key-value store is called {name!r}; there are {known}{also}")
 
 
 class KVStoreBase:

@@ -226,15 +226,13 @@ def test_ranks(client):
         dflow.distributed.run(client, who, workers=[])
 
 
-@pytest.mark.parametrize("what", [who, lambda: kvstore.create("dist_sync")])
-def test_no_rank(what):
-    with pytest.raises(RuntimeError, match="this is no rank of a group"):
-        what()
-
-
-def test_what_there_is_not():
-    with pytest.raises(ValueError, match="no key-value store is called 'dist_async' here; 'dist_sync' is"):
-        kvstore.create("dist_async")
+def test_no_rank():
+    for what in dflow.distributed.rank, dflow.distributed.size:
+        with pytest.raises(RuntimeError, match="this is no rank of a group"):
+            what()
+    for name in "dist_sync", "dist_async", "dist":
+        with pytest.raises(ValueError, match=f"store is called '{name}'; there are 'local', .*; 'dist_sync' is one in"):
+            kvstore.create(name)
 
 
 def stored():

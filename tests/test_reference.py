@@ -120,7 +120,8 @@ def test_functions_have_their_own_name_and_signature(path):
 def test_help_shows_name_and_signature(capsys):
     help(np.sum)
     text = capsys.readouterr().out
-    assert "in module dflow.numpy:\n\nsum(a, axis=None, dtype=None, out=None, keepdims=False, initial=" in text
+    signature = "".join(text.partition("The sum along")[0].split())         # Python 3.13 has a line for each parameter
+    assert "inmoduledflow.numpy:sum(a,axis=None,dtype=None,out=None,keepdims=False,initial=" in signature
     assert "The sum along axes." in text and "Runs: returns at once." in text and "Parameters" in text
     help(np.add)
     assert "add(x1, x2, /, out=None" in capsys.readouterr().out

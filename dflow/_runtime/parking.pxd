@@ -43,6 +43,7 @@ cdef bint somebody_looks(Lane* lane, Runner* me) noexcept nogil         # who wo
 cdef void share_next(Lane* lane, double cost) noexcept nogil       # a kernel runs whole, as nobody looks around
 cdef void note_split(Lane* lane, bint helped, double cost) noexcept nogil      # after it
 cdef void queue(Task* t, double cost) noexcept                     # GIL; push, and wake a worker once that is worth it
+cdef void note_claimed(Task* t) noexcept                           # GIL; who waits runs t, as no worker has come yet
 cdef void announce(bint surely) noexcept                           # GIL; wake one for what was queued without
 cdef void announced() noexcept                                     # GIL; nothing of that is left to be woken for
 cdef bint unannounced() noexcept                                   # GIL; whether some is

@@ -12,7 +12,7 @@ from dflow._runtime.open_group cimport Closed, Ripeness, close_group, group_wait
 from dflow._runtime.queues cimport COPIES_TO, Lane, Runner, any_queued, lanes, push, shared, used
 from dflow._runtime.runners cimport enter, leave, this_runner
 from dflow._runtime.splits cimport any_split
-from dflow._runtime.tuning cimport CALL_NS, LONG_NS, LULL_NS, WATCH_NS
+from dflow._runtime.tuning cimport CALL_NS, HABIT_NS, LONG_NS, LOOK_AFTER, LULL_NS, WATCH_NS
 
 cdef enum:
     GLANCES = 16            # at queues, for one at the open group and at the time
@@ -148,18 +148,41 @@ cdef void rouse(Lane* lane) noexcept nogil:
 
 cdef double silent_cost = -1        # GIL; of ready tasks for which no worker was woken, in ns; below 0: there are none
 cdef Lane* silent_lane = &lanes[0]  # GIL; whose they are
+# Who waits at once for what a worker was woken for runs it before that comes. So no worker is woken for the next one, as
+# long as that is how it goes, but for one in 32: queue() looks again.
+cdef struct Futile:                 # GIL
+    unsigned int last               # the last one that was worth a worker,
+    bint called                     # and whether one was woken for it,
+    long long at                    # and when who waited for it has begun it
+    int left                        # for how many more none is woken
+cdef Futile futile
 
 cdef void queue(Task* t, double cost) noexcept:
     """Before it is worth waking a worker, who waits for t runs it as fast."""
     global silent_cost, silent_lane
     cdef Lane* lane = &lanes[t.lane]
+    cdef bint first
     if lane != silent_lane:
         announce(False)
         silent_lane = lane
     push(t)
-    silent_cost = cost + (silent_cost if silent_cost > 0 else 0)
-    if silent_cost > CALL_NS:
+    first = silent_cost <= 0
+    silent_cost = cost if first else cost + silent_cost
+    if silent_cost <= CALL_NS:
+        return
+    futile.last = t.order
+    futile.called = not first or cost > LONG_NS or futile.left == 0 or now_ns() - futile.at > HABIT_NS
+    if futile.called:
+        futile.left = 0
         announce(cost > LONG_NS)
+    else:
+        futile.left -= 1
+
+cdef void note_claimed(Task* t) noexcept:
+    if t.order == futile.last:
+        futile.at = now_ns()
+        if futile.called:
+            futile.left = LOOK_AFTER
 
 cdef void announce(bint surely) noexcept:
     if silent_cost >= 0:

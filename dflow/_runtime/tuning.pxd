@@ -28,6 +28,7 @@ cdef enum:
     SPIN_NS = 20000         # for which a waiting thread looks around before it sleeps
     LULL_NS = 50000         # after which a thread that has submitted nothing may be gone from its core
     WATCH_NS = 200000       # for which one idle worker looks around: to wake it costs the submitter 20 to 100 us
+    HABIT_NS = 1000000      # for which it counts that who waited ran what a worker was to be woken for
     PATIENCE_NS = 1000000   # for which a wait for room holds out for an eighth of the budget, then takes just enough
     TURN_NS = 10000000      # for which a chain of tasks may keep a worker from others that are queued
     SLICE_NS = 50000000     # of the longest sleep of a waiting thread between looks at signals

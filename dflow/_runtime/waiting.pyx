@@ -20,7 +20,7 @@ from dflow._runtime.errors cimport here, Poison, raise_poison, Site
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport close_group, Closed, small_group
 from dflow._runtime.parking cimport (
-    announce, announced, any_ready, queue, somebody_looks, start_group, unannounced, wake_worker)
+    announce, announced, any_ready, note_claimed, queue, somebody_looks, start_group, unannounced, wake_worker)
 from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.story cimport tell_late
@@ -363,6 +363,7 @@ cdef bint run_needed(Wait* w) except -1:
         if t == NULL:
             none_to_wake_for()
             return done
+        note_claimed(t)
         run_without_gil(t, w)
         look_at_signals()
 

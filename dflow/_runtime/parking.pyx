@@ -148,8 +148,8 @@ cdef void rouse(Lane* lane) noexcept nogil:
 
 cdef double silent_cost = -1        # GIL; of ready tasks for which no worker was woken, in ns; below 0: there are none
 cdef Lane* silent_lane = &lanes[0]  # GIL; whose they are
-# Who waits at once for what a worker was woken for runs it before that comes. So no worker is woken for the next one, as
-# long as that is how it goes, but for one in 32: queue() looks again.
+# Who waits at once for what a worker was woken for runs it before that comes. So no worker is woken for the next one
+# while that is how it goes, but for one in 32: queue() looks again.
 cdef struct Futile:                 # GIL
     unsigned int last               # the last one that was worth a worker,
     bint called                     # and whether one was woken for it,

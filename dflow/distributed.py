@@ -3,10 +3,9 @@
 In force in a process where `distributed` and dflow are both imported; setup() prepares the workers of a cluster. dflow
 never imports distributed.
 
-run() has a function run by several workers at once, the ranks of a *group*, which sum arrays: a store "dist_sync". Each
-rank owns a part of every sum. All send it their numbers of that, it adds them in the order of the ranks, so that all
-have the same bits, and sends the sum to all. A task hands the numbers to the worker's event loop as soon as they are
-there; others, of a lane of its own, wait for what comes back.
+run() has a function run by several workers at once, the ranks of a *group*, which sum arrays: a store "dist_sync"; what
+ranks send each other is in _ranks/exchange, and goes by the workers' own connections. A task hands the numbers to the
+worker's event loop as soon as they are there; others, of a lane of its own, wait for what comes back.
 
 No deadlock: ranks submit their sums in one order, and each waits for them in that. Of the sums that ranks wait for let
 one be the first in the order. All before it has come to all ranks, so what each hands over for it is computed by lanes
@@ -15,8 +14,6 @@ that wait for nothing else, and it comes, too.
 
 import asyncio
 import functools
-import pickle
-import threading
 import uuid
 from concurrent.futures import Future
 
@@ -32,8 +29,11 @@ from dflow import engine
 from dflow._array.core import is_array, window
 from dflow._functions.buffers import adopt
 from dflow._functions.host_task import host
-from dflow.devices import cpu
-from dflow.kvstore import KVStore, KVStoreBase, pairs, unknown
+from dflow._ranks.exchange import Exchange, WorkerLost
+from dflow._ranks.model import hosts_of
+from dflow._ranks.place import enter, group
+from dflow._ranks.store import LANE, start_lane
+from dflow._ranks.sums import first, summed
 from dflow.numpy import ndarray
 
 __all__ = ["WorkerLost", "rank", "run", "setup", "size"]
@@ -189,34 +189,12 @@ def _deserialize(header, frames):
 
 # ---- groups ----------------------------------------------------------------------------------------------------------
 
-class WorkerLost(ConnectionError):
-    """A rank of a group is gone, or cannot be reached.
-
-    Parameters
-    ----------
-    rank : int
-        Its number, an attribute.
-    address : str
-        Of its worker, an attribute.
-    """
-
-    def __init__(self, rank, address):
-        super().__init__(rank, address)
-        self.rank, self.address = rank, address
-
-    def __str__(self):
-        return f"rank {self.rank} at {self.address} is lost"
-
-
-_here = threading.local()       # group: of the function that run() has this thread run
-
-
 def _group():
-    group = getattr(_here, "group", None)
-    if group is None:
+    there = group()
+    if there is None:
         raise RuntimeError("this is no rank of a group: dflow.distributed.run() has a function run by the workers of a "
                            "cluster")
-    return group
+    return there
 
 
 def rank():
@@ -257,32 +235,35 @@ def size():
     >>> dflow.distributed.run(client, dflow.distributed.size)           # doctest: +SKIP
     [2, 2]
     """
-    return len(_group().addresses)
+    return _group().size
+
+
+class Letters:
+    """What is sent at once: pickled, with the arrays as they lie."""
+
+    def __init__(self, letters):
+        self.letters = letters
 
 
 class Group:
-    """A rank's view of its group. What begins with `_` runs in the worker's event loop."""
-
-    LANE = cpu(15)              # whose worker, the one that it has, waits for sums
-    lane = threading.Lock()     # over: has_lane
-    has_lane = False            # the process has that worker
+    """A rank's view of its group."""
 
     def __init__(self, name, addresses, timeout, worker):
-        self.name, self.addresses, self.timeout, self.worker = name, addresses, timeout, worker
-        self.rank = addresses.index(worker.address)
-        self.turn = np.zeros(1, device=self.LANE)       # written by who waits: one sum after the other, as submitted
+        self.name, self.addresses, self.worker = name, addresses, worker
+        self.rank, self.size, self.hosts = addresses.index(worker.address), len(addresses), hosts_of(addresses)
+        self.exchange = Exchange(self.rank, addresses, timeout, self._carry)
+        self.turn = np.zeros(1, device=LANE)    # written by who waits: one sum after the other, as submitted
         self.counts = {}                # of the sums by key: ranks agree by these on what belongs together
-        self._slots = {}                # what has come, or is waited for: futures by (what, stage, rank)
-        self._lost = None               # an error, once a rank is
 
-    def sum(self, key, x, root=None):
-        """A pending array: the sum of the arrays of all ranks, or that of the rank `root`."""
+    def sum(self, key, x, only_first=False, priority=0):
+        """A pending array: the sum of the arrays of all ranks, or that of the first."""
         count = self.counts[key] = self.counts.get(key, -1) + 1
-        came, out = Future(), np.empty(x.shape, x.dtype, device=self.LANE)
+        came, out = Future(), np.empty(x.shape, x.dtype, device=LANE)
 
         def send(error):
-            given = window(x).copy() if error is None else _portable(error)
-            task = asyncio.run_coroutine_threadsafe(self._sum((key, count), given, root), self.loop)
+            given = window(x).copy() if error is None else error
+            task = asyncio.run_coroutine_threadsafe(self._sum(key, count, given, only_first, priority),
+                                                    self.worker.loop.asyncio_loop)
             task.add_done_callback(lambda task: came.set_exception(task.exception()) if task.exception()
                                    else came.set_result(task.result()))
 
@@ -297,98 +278,20 @@ class Group:
         host(take, [self.turn], [out])
         return out
 
-    @property
-    def loop(self):
-        return self.worker.loop.asyncio_loop
-
-    def _slot(self, what, stage, rank):
-        return self._slots.setdefault((what, stage, rank), self.loop.create_future())
-
-    async def _send(self, rank, what, stage, thing):
-        """Give a rank something; this one, too."""
-        if rank == self.rank:
-            self._arrived(what, stage, rank, thing)
-            return
-        try:
-            async with asyncio.timeout(self.timeout):
-                await self.worker.rpc(self.addresses[rank]).dflow_deliver(
-                    group=self.name, what=what, stage=stage, rank=self.rank, thing=to_serialize(thing))
-        except TimeoutError:
-            raise TimeoutError(f"rank {rank} at {self.addresses[rank]} has taken nothing for {what[0]!r} in "
-                               f"{self.timeout:g} seconds") from None
-        except OSError as error:        # distributed's own errors of connections, too
-            raise WorkerLost(rank, self.addresses[rank]) from error
-
-    def _arrived(self, what, stage, rank, thing):
-        slot = self._slot(what, stage, rank)
-        if not slot.done():
-            slot.set_result(thing)
-
-    async def _receive(self, what, stage, rank):
-        slot = self._slot(what, stage, rank)
-        if self._lost is not None:
-            raise self._lost
-        try:
-            return await asyncio.wait_for(slot, self.timeout)
-        except TimeoutError:
-            raise TimeoutError(f"rank {rank} at {self.addresses[rank]} has sent nothing for {what[0]!r} in "
-                               f"{self.timeout:g} seconds") from None
-        finally:
-            self._slots.pop((what, stage, rank), None)
-
-    def _fail(self, error):
-        """No sum ends any more."""
-        self._lost = error
-        for slot in self._slots.values():
-            if not slot.done():
-                slot.set_exception(error)
-                slot.exception()                    # nobody may ask for it
-
-    async def _to_all(self, what, stage, things):
-        await asyncio.gather(*(self._send(r, what, stage, thing) for r, thing in enumerate(things)))
-
-    async def _from_all(self, what, stage):
-        return await asyncio.gather(*(self._receive(what, stage, r) for r in range(len(self.addresses))))
-
-    async def _sum(self, what, x, root):
+    async def _sum(self, key, count, x, only_first, priority):
         failed = isinstance(x, BaseException)
-        parts = [x] * len(self.addresses) if failed else numpy.array_split(x.reshape(-1), len(self.addresses))
-        about = None if failed else (x.shape, x.dtype.str)
-        await self._to_all(what, "part", [(about, part) for part in parts])
-        own = await asyncio.to_thread(_added, await self._from_all(what, "part"), what[0], root)
-        await self._to_all(what, "sum", [own] * len(parts))
-        sums = await self._from_all(what, "sum")
-        for part in sums:
-            if isinstance(part, BaseException):
-                raise part
-        return numpy.concatenate(sums).reshape(x.shape)
+        about = x if failed else (x.shape, x.dtype.str)
 
+        async def body(s):
+            if failed:
+                raise x
+            return (await (first if only_first else summed)(s, x.reshape(-1), self.hosts)).reshape(x.shape)
 
-def _portable(error):
-    """An error that can be sent: itself, or its text."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(repr(error))
-    return error
+        return await self.exchange.sum(key, count, about, body, priority)
 
-
-def _added(parts, key, root):
-    """The sum of what all ranks have sent, in their order, or that of `root`; or the error that is everybody's."""
-    for _about, part in parts:
-        if isinstance(part, BaseException):
-            return part
-    for r, (about, _part) in enumerate(parts):
-        if about != parts[0][0]:
-            (shape, dtype), (other, kind) = parts[0][0], about
-            return ValueError(f"the arrays of {key!r} differ: rank 0 has one of shape {shape} and type "
-                              f"{numpy.dtype(dtype)}, rank {r} one of shape {other} and type {numpy.dtype(kind)}")
-    if root is not None:
-        return parts[root][1]
-    total = parts[0][1].copy()
-    for _about, part in parts[1:]:
-        total += part
-    return total
+    async def _carry(self, rank, letters):
+        there = self.worker.rpc(self.addresses[rank])
+        await there.dflow_deliver(group=self.name, letters=to_serialize(Letters(letters)))
 
 
 async def _open(name, addresses, timeout, dask_worker):
@@ -397,10 +300,10 @@ async def _open(name, addresses, timeout, dask_worker):
         raise RuntimeError(f"{dask_worker.address} is a rank of another group, which has not ended")
     groups[name] = Group(name, addresses, timeout, dask_worker)
 
-    async def deliver(group, what, stage, rank, thing):
+    async def deliver(group, letters):
         """What another rank sends; of a group that has ended nothing is kept."""
         if group in groups:
-            groups[group]._arrived(what, stage, rank, thing)
+            groups[group].exchange.arrived(letters.letters)
 
     dask_worker.handlers.setdefault("dflow_deliver", deliver)
 
@@ -408,20 +311,16 @@ async def _open(name, addresses, timeout, dask_worker):
 async def _close(name, dask_worker, error=None):
     group = dask_worker.dflow_groups.pop(name, None)
     if group is not None:
-        group._fail(error or RuntimeError("the group has ended"))
+        group.exchange.fail(error or RuntimeError("the group has ended"))
 
 
 def _as_rank(name, fn, args):
-    group = distributed.get_worker().dflow_groups[name]
-    with Group.lane:
-        if not Group.has_lane:
-            engine.set_num_workers(1, Group.LANE)
-            Group.has_lane = True
-    _here.group = group
+    start_lane()
+    enter(distributed.get_worker().dflow_groups[name])
     try:
         return _settled(fn(*args))
     finally:
-        _here.group = None
+        enter(None)
 
 
 def run(client, fn, *args, workers=None, timeout=300):
@@ -512,41 +411,3 @@ def _watched(client, futures, addresses):
             if future.status != "finished":
                 return future.exception()
     return None
-
-
-# ---- the store -------------------------------------------------------------------------------------------------------
-
-class DistSync(KVStore):
-    """A store that sums over the ranks of a group: see run(). What is pushed is summed on each rank first."""
-
-    def __init__(self, type):
-        super().__init__(type)
-        self._group = _group()
-        self.rank, self.num_workers = self._group.rank, len(self._group.addresses)
-
-    def _summed(self, key, arrays):
-        return self._group.sum(key, super()._summed(key, arrays))
-
-    def pushpull(self, key, value, out=None, priority=0):
-        """Sum over all ranks; without an updater nothing is stored, and keys need not have been initialized."""
-        if self._updater is not None:
-            super().pushpull(key, value, out, priority)
-            return
-        with engine.priority(min(max(priority, -2**15), 2**15 - 1)):
-            for (each, arrays), (_, outs) in zip(pairs(key, value), pairs(key, value if out is None else out)):
-                total = self._summed(each, arrays)
-                for x in outs:
-                    total.copyto(x)
-
-    def _first(self, key, arrays):
-        return self._group.sum(("first", key), arrays[0], root=0).as_in_ctx(arrays[0].ctx)
-
-
-def _store(name):
-    if getattr(_here, "group", None) is None:
-        raise unknown(name)
-    return DistSync(name)
-
-
-for _name in ("dist_sync", "dist_device_sync", "dist_sync_device", "dist"):
-    KVStoreBase.kv_registry[_name] = functools.partial(_store, _name)

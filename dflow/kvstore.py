@@ -30,7 +30,8 @@ def create(name="local"):
     name : str
         In capital or small letters: "local", "device", "nccl", "local_allreduce_cpu" or "local_allreduce_device", which
         differ in nothing but `type`; or the name of a class, as "teststore". "dist_sync", in a function that
-        dflow.distributed.run() has run, sums over processes, too. Unlike MXNet, there is no "dist_async".
+        dflow.distributed.run() has run, or where mpi4py.MPI is imported, sums over processes, too. Unlike MXNet, there
+        is no "dist_async".
 
     Returns
     -------
@@ -65,7 +66,8 @@ def create(name="local"):
 def unknown(name):
     """The error of create() for a name."""
     known = ", ".join(repr(each) for each in (*TYPES, *KVStoreBase.kv_registry) if not each.startswith("dist"))
-    also = "; 'dist_sync' is one in a function that dflow.distributed.run() has run" if name.startswith("dist") else ""
+    also = ("; 'dist_sync' is one in a function that dflow.distributed.run() has run, or where mpi4py.MPI is imported"
+            if name.startswith("dist") else "")
     return ValueError(f"no key-value store is called {name!r}; there are {known}{also}")
 
 
@@ -271,7 +273,7 @@ class KVStore(KVStoreBase):
         """What is stored at first."""
         return arrays[0]
 
-    def _summed(self, key, arrays):
+    def _summed(self, key, arrays, priority):
         return _sum(arrays)
 
     def push(self, key, value, priority=0):
@@ -289,7 +291,7 @@ class KVStore(KVStoreBase):
         with engine.priority(min(max(priority, -2**15), 2**15 - 1)):
             for each, arrays in pairs(key, value):
                 stored = self._stored(each)
-                total = self._summed(each, arrays).as_in_ctx(stored.ctx)
+                total = self._summed(each, arrays, priority).as_in_ctx(stored.ctx)
                 if self._updater is None:
                     stored[...] = total
                 else:

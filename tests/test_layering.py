@@ -19,6 +19,7 @@ LAYERS = [
     ["_libraries", "_notebook"],
     ["d2l", "dask", "distributed", "image", "metric", "onnx", "profiler", "util"],
     ["_gradient_methods", "gluon"],
+    ["_ranks"],
     ["kvstore"],
     ["init", "lr_scheduler", "optimizer"],
     ["_graph_decorator"],
@@ -87,8 +88,8 @@ FLOORS = list(dict.fromkeys(name.partition(".")[0] for name in DEPTH if "." in n
 
 # Each is imported in one file, inside a function: dflow works, and starts fast, without them. A module of a library's
 # name is imported when that has been.
-OPTIONAL = {"cupy": r"cupyx?", "numba": r"numba", "dask": r"dask|distributed", "onnx": r"onnx", "pillow": r"PIL",
-            "tqdm": r"tqdm", "ipython": r"IPython"}
+OPTIONAL = {"cupy": r"cupyx?", "numba": r"numba", "dask": r"dask|distributed", "mpi": r"mpi4py", "onnx": r"onnx",
+            "pillow": r"PIL", "tqdm": r"tqdm", "ipython": r"IPython"}
 
 IMPORT = re.compile(
     r"^(?P<indent>[ \t]*)(?:"

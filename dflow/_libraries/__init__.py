@@ -96,9 +96,13 @@ def _teach_distributed(module):
     importlib.import_module("dflow.distributed")
 
 
+def _teach_mpi(module):
+    importlib.import_module("dflow._libraries.mpi4py").teach(module)
+
+
 # What is done when a module has been imported.
 ARRIVED = {**dict.fromkeys(GIVEN, _adapt), "dask.array": _teach_dask, "distributed": _teach_distributed,
-           "numba": _teach_numba,
+           "mpi4py.MPI": _teach_mpi, "numba": _teach_numba,
            **dict.fromkeys(("pandas._libs.lib", "pandas.core.dtypes.cast"), _teach_pandas)}
 
 

@@ -14,7 +14,7 @@ from .registry import EXPERIMENTS, Row, Run
 
 # The modules that register experiments, in the order of the table.
 for module in ("fast", "seed", "limits", "namespace", "whole", "parity", "sweep", "scheduling", "training", "observing",
-               "devices", "gpu"):
+               "devices", "cluster", "gpu"):
     import_module(f".{module}", __package__)
 
 

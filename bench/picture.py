@@ -5,7 +5,7 @@ GOOD, BAD, SUBMIT, WAIT = "#2a7f62", "#c8553d", "#e0a458", "#4a6fa5"
 
 
 # These have hundreds of rows: a picture of their own, or none.
-LARGE = ("namespace", "sweep", "scheduling")
+LARGE = ("namespace", "sweep", "scheduling", "cluster")
 
 
 def draw(rows, machine, folder):
@@ -18,6 +18,7 @@ def draw(rows, machine, folder):
     pictures = {"latest.png": (_overview, [row for row in rows if row.experiment not in LARGE]),
                 "sweep.png": (_sweep, [row for row in rows if row.experiment == "sweep"]),
                 "scheduling.png": (_scheduling, [row for row in rows if row.experiment == "scheduling"]),
+                "cluster.png": (_cluster, [row for row in rows if row.experiment == "cluster"]),
                 "devices.png": (_lanes, [row for row in rows if row.events])}
     drawn = []
     for name, (draw_it, some) in pictures.items():
@@ -162,6 +163,40 @@ def _scheduling(rows):
         axis.set_xlabel("workers", fontsize=8)
     axes[0].set_ylabel("efficiency, % of max(critical path, total / workers)", fontsize=8)
     axes[-1].legend(fontsize=8, frameon=False)
+    return figure
+
+
+def _cluster(rows):
+    """Times by size: measured, beside the model of this machine; and computed, of others."""
+    kinds = {}
+    for row in rows:
+        kind, _, ranks = row.note.rpartition(" ")
+        kinds.setdefault(kind, {}).setdefault(int(ranks), []).append(row)
+    here, there = kinds.pop("measured", {}), kinds
+    figure = _figure(12, 5.2)
+    axes = figure.subplots(1, 2, sharey=True)
+    colors = {2: GOOD, 4: SUBMIT, 8: BAD, 64: SUBMIT, 1024: WAIT}
+    for ranks, some in here.items():
+        axes[0].plot([row.size for row in some], [1e3 * row.dflow for row in some], "o", color=colors[ranks],
+                     label=f"{ranks} processes, measured")
+        axes[0].plot([row.size for row in some], [1e3 * row.base for row in some], "-", color=colors[ranks],
+                     label=f"{ranks} processes, the model")
+    for kind, by_ranks in sorted(there.items()):
+        for ranks, some in by_ranks.items():
+            style = {"chosen": "-", "played": "x"}.get(kind, ":")
+            label = {"-": f"{ranks} ranks, the chosen way", "x": f"{ranks} ranks, played"}.get(style)
+            axes[1].plot([row.size for row in some], [1e3 * row.dflow for row in some], style, color=colors[ranks],
+                         label=label, linewidth=1 if style == ":" else 2)
+    for axis, title in zip(axes, ("measured: processes of one machine, which share its cores",
+                                  "computed: hosts of 8 ranks, a network of 10 Gb/s (dotted: the other ways)")):
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_xlabel("bytes of the array")
+        axis.set_title(title, fontsize=9, loc="left")
+        axis.spines[["top", "right"]].set_visible(False)
+        if axis.lines:
+            axis.legend(fontsize=8, frameon=False)
+    axes[0].set_ylabel("ms for a sum")
     return figure
 
 

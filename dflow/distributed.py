@@ -14,6 +14,7 @@ that wait for nothing else, and it comes, too.
 
 import asyncio
 import functools
+import time
 import uuid
 from concurrent.futures import Future
 
@@ -29,6 +30,7 @@ from dflow import engine
 from dflow._array.core import is_array, window
 from dflow._functions.buffers import adopt
 from dflow._functions.host_task import host
+from dflow._profile import trace
 from dflow._ranks.exchange import Exchange, WorkerLost
 from dflow._ranks.model import hosts_of
 from dflow._ranks.place import enter, group
@@ -36,7 +38,7 @@ from dflow._ranks.store import LANE, start_lane
 from dflow._ranks.sums import first, summed
 from dflow.numpy import ndarray
 
-__all__ = ["WorkerLost", "rank", "run", "setup", "size"]
+__all__ = ["WorkerLost", "profile", "rank", "run", "setup", "size"]
 
 
 def __dir__():
@@ -136,6 +138,89 @@ class Setup(WorkerPlugin):
 
 def _settings(dask_worker):
     return dask_worker.dflow
+
+
+# ---- what workers do -------------------------------------------------------------------------------------------------
+
+class profile:
+    """What the workers of a cluster do within a `with`: a trace of all, for https://ui.perfetto.dev.
+
+    Clocks are the workers' own: those of hosts differ as they are set.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    file : path or open text file, optional
+        Where the trace is written at the end, as by dflow.profile(): a process for each worker.
+    workers : list of str, optional
+        Addresses. None: all workers that are there at the beginning.
+
+    Attributes
+    ----------
+    workers : dict
+        At the end, for each worker's address the list of its engine.Event, in seconds since the first began.
+
+    Raises
+    ------
+    TypeError
+        For what is no client, or an asynchronous one.
+    RuntimeError
+        At the beginning: a worker is being profiled already.
+
+    Examples
+    --------
+    >>> with dflow.distributed.profile(client, "trace.json"):           # doctest: +SKIP
+    ...     dflow.distributed.run(client, train)
+    """
+
+    def __init__(self, client, file=None, workers=None):
+        _check_client(client)
+        self._client, self._file, self._chosen = client, file, workers
+        self.workers = {}
+
+    def __enter__(self):
+        begun = self._client.run(_begin_profile, workers=self._chosen, on_error="return")
+        self._there = [address for address, error in begun.items() if error is None]
+        if len(self._there) < len(begun):
+            self._ended()
+            raise next(error for error in begun.values() if error is not None)
+        return self
+
+    def _ended(self):
+        left = self._client.scheduler_info(n_workers=-1)["workers"]
+        there = [address for address in self._there if address in left]
+        return self._client.run(_end_profile, workers=there) if there else {}
+
+    def __exit__(self, kind, error, traceback):
+        ended = self._ended()
+        first = min((began for began, *_ in ended.values()), default=0)
+        for address, (began, events, *_) in ended.items():
+            shift = (began - first) / 1e9
+            self.workers[address] = [e._replace(start=e.start + shift, stop=e.stop + shift) for e in events]
+        if self._file is not None:
+            trace.write_merged([((began - first) / 1e3, f"dflow at {address}", made, lost)
+                                for address, (began, _, made, lost) in ended.items()], self._file)
+
+
+async def _begin_profile(dask_worker):
+    if getattr(dask_worker, "dflow_profile", None) is not None:
+        raise RuntimeError(f"{dask_worker.address} is being profiled already")
+    timeline = engine.timeline()
+
+    def begin():
+        timeline.__enter__()
+        return time.time_ns()
+
+    dask_worker.dflow_profile = await asyncio.to_thread(begin), timeline
+
+
+async def _end_profile(dask_worker):
+    """When it began, by the clock of the day; what happened; that as a trace has it, and how much was lost of it."""
+    began, timeline = dask_worker.dflow_profile
+    dask_worker.dflow_profile = None
+    await asyncio.to_thread(timeline.__exit__, None, None, None)
+    return began, list(timeline), list(trace.events(timeline.record)), timeline.record.lost
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Dask's workers with arrays of ours, on clusters of processes: tasks that end when their arrays are there, errors,
 arrays over the wire, workers that die, workers without dflow; groups of workers that sum, and train."""
 
+import json
 import os
 import signal
 import threading
@@ -121,6 +122,26 @@ def test_an_error_is_the_tasks(client):
         second.result(HANG)
     assert any("inv" in note and "test_distributed.py" in note for note in caught.value.__notes__)
     assert first.status == second.status == "error"
+
+
+# ---- profiles --------------------------------------------------------------------------------------------------------
+
+def test_a_profile_of_all(client, tmp_path):
+    """What each worker ran, at one time by one clock; the trace has a process for each."""
+    path = tmp_path / "trace.json"
+    with dflow.distributed.profile(client, path) as made:
+        with pytest.raises(RuntimeError, match="is being profiled already"), dflow.distributed.profile(client):
+            pass
+        dflow.distributed.run(client, sums, [1000, 100_000], "f4")
+    assert sorted(made.workers) == sorted(addresses(client))
+    spans = [(min(event.start for event in events), max(event.stop for event in events))
+             for events in made.workers.values()]
+    assert max(start for start, _ in spans) < min(stop for _, stop in spans)
+    trace = json.loads(path.read_text())
+    names = {event["pid"]: event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"}
+    assert names == {pid: f"dflow at {address}" for pid, address in enumerate(made.workers)}
+    tasks = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert {event["pid"] for event in tasks} == {0, 1, 2} and all(event["ts"] >= 0 for event in tasks)
 
 
 # ---- the wire --------------------------------------------------------------------------------------------------------

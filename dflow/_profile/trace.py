@@ -21,8 +21,28 @@ PER_LANE = 1000             # rows: more than a lane has workers
 def write(record, file, functions=()):
     """The trace of a record, to a path or an open text file. functions: calls of Python functions, as rows() of
     _profile/functions.py gives them."""
-    trace = {"traceEvents": [*events(record), *functions], "displayTimeUnit": "ns",
-             "otherData": {"lost events": record.lost}}
+    _write([*events(record), *functions], file, record.lost)
+
+
+def write_merged(traces, file):
+    """One of several processes: for each when it began, in microseconds, its name, its events, and how many were lost.
+    Numbers of processes are those of their places, as those of the system may be the same on two hosts."""
+    made = []
+    for pid, (began, name, process, _) in enumerate(traces):
+        for event in process:
+            event = {**event, "pid": pid}
+            if "ts" in event:
+                event["ts"] += began
+            if "id" in event:
+                event["id"] = f"{pid}.{event['id']}"
+            if event["name"] == "process_name":
+                event["args"] = {"name": name}
+            made.append(event)
+    _write(made, file, sum(lost for *_, lost in traces))
+
+
+def _write(made, file, lost):
+    trace = {"traceEvents": made, "displayTimeUnit": "ns", "otherData": {"lost events": lost}}
     if hasattr(file, "write"):
         json.dump(trace, file)
     else:

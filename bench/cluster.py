@@ -54,9 +54,9 @@ def measured(run):
                     hosts = (tuple(range(processes)),)
                     way = model.way_for(size, hosts)
                     by_model = model.seconds(way, size, hosts, here(processes, cores))
-                    yield Row(f"{named(size)} over {processes} processes here, by {way.name}", took * 1e3, "ms", size=size,
-                              limit=15 if (size, processes) == (4_000_000, 2) else None, dflow=took, base=by_model,
-                              note=f"measured {processes}")
+                    yield Row(f"{named(size)} over {processes} processes here, by {way.name}", took * 1e3, "ms",
+                              size=size, limit=15 if (size, processes) == (4_000_000, 2) else None, dflow=took,
+                              base=by_model, note=f"measured {processes}")
 
 
 def computed(run):

@@ -16,7 +16,8 @@ import asyncio
 import functools
 import time
 import uuid
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 
 import distributed.worker
 import numpy
@@ -188,7 +189,7 @@ class profile:
         return self
 
     def _ended(self):
-        left = self._client.scheduler_info(n_workers=-1)["workers"]
+        left = self._client.nthreads()
         there = [address for address in self._there if address in left]
         return self._client.run(_end_profile, workers=there) if there else {}
 
@@ -323,6 +324,15 @@ def size():
     return _group().size
 
 
+def _hand_on(task, came):
+    try:
+        came.set_result(task.result())
+    except CancelledError:
+        came.set_exception(RuntimeError("the worker has closed"))
+    except Exception as error:
+        came.set_exception(error)
+
+
 class Letters:
     """What is sent at once: pickled, with the arrays as they lie."""
 
@@ -349,8 +359,7 @@ class Group:
             given = window(x).copy() if error is None else error
             task = asyncio.run_coroutine_threadsafe(self._sum(key, count, given, only_first, priority),
                                                     self.worker.loop.asyncio_loop)
-            task.add_done_callback(lambda task: came.set_exception(task.exception()) if task.exception()
-                                   else came.set_result(task.result()))
+            task.add_done_callback(lambda task: _hand_on(task, came))
 
         def wait(_error):
             came.exception()
@@ -457,7 +466,7 @@ def run(client, fn, *args, workers=None, timeout=300):
     _check_client(client)
     if not timeout > 0:
         raise ValueError(f"timeout must be above 0, not {timeout!r}")
-    there = sorted(client.scheduler_info(n_workers=-1)["workers"])
+    there = sorted(client.nthreads())
     addresses = there if workers is None else list(workers)
     missing = [repr(address) for address in addresses if address not in there]
     if missing or not addresses:
@@ -473,26 +482,29 @@ def run(client, fn, *args, workers=None, timeout=300):
             raise error
         return client.gather(futures)
     finally:
-        client.cancel(futures, force=True)
-        left = [a for a in addresses if a in client.scheduler_info(n_workers=-1)["workers"]]
-        if left:
-            client.run(_close, name, workers=left, error=error)
+        with suppress(OSError):                     # the scheduler is gone: the workers close
+            client.cancel(futures, force=True)
+            there = client.nthreads()               # scheduler_info() may have none, while the client renews it
+            left = [address for address in addresses if address in there]
+            if left:
+                client.run(_close, name, workers=left, error=error)
 
 
 def _watched(client, futures, addresses):
-    """Until all ranks are done: None; or until one fails, or is lost: its error."""
-    waiting = dict(enumerate(futures))
-    while waiting:
-        there = client.scheduler_info(n_workers=-1)["workers"]
-        for i in waiting:
-            if addresses[i] not in there:
-                return WorkerLost(i, addresses[i])
-        try:
-            distributed.wait(list(waiting.values()), timeout=0.2, return_when="FIRST_COMPLETED")
-        except TimeoutError:
-            continue
-        for i in [i for i, future in waiting.items() if future.done()]:
-            future = waiting.pop(i)
-            if future.status != "finished":
-                return future.exception()
+    """Until all ranks are done: None; or until one fails, or is lost, or the scheduler is: the error."""
+    waiting, gone = dict(enumerate(futures)), ConnectionError(f"the scheduler at {client.scheduler.address} is gone")
+    try:
+        while waiting:
+            there = client.nthreads()
+            for i in waiting:
+                if addresses[i] not in there:
+                    return WorkerLost(i, addresses[i])
+            with suppress(TimeoutError):
+                distributed.wait(list(waiting.values()), timeout=0.2, return_when="FIRST_COMPLETED")
+            for i in [i for i, future in waiting.items() if future.done()]:
+                future = waiting.pop(i)
+                if future.status != "finished":
+                    return future.exception()
+    except (OSError, CancelledError) as error:
+        return error if isinstance(error, CancelledError) and client.status == "running" else gone
     return None

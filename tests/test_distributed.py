@@ -4,12 +4,14 @@ arrays over the wire, workers that die, workers without dflow; groups of workers
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
 import numpy
 import pytest
-from engines import HANG
+from engines import HANG, poll
 
 import dflow
 import dflow.numpy as np
@@ -39,7 +41,7 @@ def client():
 
 
 def addresses(client):
-    return list(client.scheduler_info(n_workers=-1)["workers"])
+    return list(client.nthreads())
 
 
 # ---- setup -----------------------------------------------------------------------------------------------------------
@@ -203,6 +205,45 @@ def test_a_worker_that_is_killed():
         time.sleep(0.3)
         os.kill(victim, signal.SIGKILL)
         assert total.result(HANG).tolist() == [2 * sum(range(60))] * 1000
+
+
+def program(name, *args):
+    """A process of distributed's own programs, which finds what this one does."""
+    path = [os.path.dirname(__file__), *sys.path]
+    return subprocess.Popen([sys.executable, "-m", f"distributed.cli.{name}", *args, "--no-dashboard"],
+                            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def goes_on():
+    while True:
+        kvstore.create("dist_sync").pushpull("x", x := np.ones(10))
+        x.wait_to_read()
+
+
+def test_a_scheduler_that_is_killed(tmp_path):
+    """Who called run() is told; the workers end, though their ranks go on."""
+    found = tmp_path / "scheduler.json"
+    ours = ["--scheduler-file", str(found)]
+    processes = [program("dask_scheduler", "--port", "0", *ours)]
+    try:
+        processes += [program("dask_worker", "--no-nanny", "--nthreads", "1", *ours) for _ in range(2)]
+        assert poll(found.exists)
+        with distributed.Client(scheduler_file=str(found), timeout=10) as client:
+            client.wait_for_workers(2, timeout=HANG)
+            dflow.distributed.setup(client)
+            killer = threading.Timer(1, processes[0].kill)
+            killer.start()
+            with pytest.raises(ConnectionError, match=f"the scheduler at {client.scheduler.address} is gone"):
+                dflow.distributed.run(client, goes_on)
+            print("raised", time.time())
+        for worker in processes[1:]:
+            assert worker.wait(HANG) == 0
+            print("ended", time.time())
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait(HANG)
 
 
 # ---- groups ----------------------------------------------------------------------------------------------------------

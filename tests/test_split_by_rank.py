@@ -249,3 +249,25 @@ def test_ranks():
     assert [x.tobytes() for x in ranks[0]] == [x.tobytes() for x in ranks[1]]
     for x, want in zip(ranks[0], learned(), strict=True):
         numpy.testing.assert_allclose(x, want, rtol=1e-11, atol=1e-13)
+
+
+def test_the_example():
+    pytest.importorskip("distributed")
+    pytest.importorskip("scipy")
+    done = subprocess.run([sys.executable, "-m", "examples", "digits_on_ranks", "--small"], cwd=ROOT, text=True,
+                          env=clean_environment(), capture_output=True, timeout=2 * HANG)
+    assert done.returncode == 0, done.stderr
+    first, second, alone, bits, apart = done.stdout.splitlines()
+    assert first.removeprefix("rank 0") == second.removeprefix("rank 1") == alone.removeprefix("one process")
+    assert bits == "the ranks' parameters have the same bits" and done.stderr == ""
+    assert 0 < float(re.search(r"by (\S+) of", apart)[1]) < 1e-11
+
+
+def test_the_example_where_distributed_is_not():
+    pytest.importorskip("scipy")
+    program = ("import runpy, sys; sys.modules['distributed'] = None; sys.argv[1:] = ['digits_on_ranks', '--small']; "
+               "runpy.run_module('examples', run_name='__main__')")
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, text=True, env=clean_environment(),
+                          capture_output=True, timeout=HANG)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "digits_on_ranks needs Dask's distributed: pip install 'dflow[distributed]'\n"

@@ -1,4 +1,6 @@
-"""``python -m examples``: each program with NumPy and with dflow: the same results, and in what time."""
+"""``python -m examples``: each program with NumPy and with dflow: the same results, and in what time.
+
+Those for MXNet run as they are, if they are named."""
 
 import argparse
 import sys
@@ -12,6 +14,7 @@ from bench import programs
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("[a-z]*.py") if programs.IMPORT in path.read_text())
+NETWORKS = sorted({path.stem for path in FOLDER.glob("[a-z]*.py")} - {*NAMES})          # for MXNet
 LIBRARIES = ("numpy", "dflow.numpy")
 
 
@@ -49,16 +52,30 @@ def run(name, size, repeat):
     return found
 
 
+def show(name, size):
+    """Runs a program for MXNet, which prints what it finds."""
+    path = FOLDER / f"{name}.py"
+    source = path.read_text().replace("main(FULL)", f"main({size})")
+    exec(compile(source, str(path), "exec"), {"__name__": "__main__", "__file__": str(path)})
+
+
 def main():
     parser = argparse.ArgumentParser(prog="python -m examples", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"some of {', '.join(NAMES)}")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"some of {', '.join(NAMES)}; or of those for MXNet: "
+                        f"{', '.join(NETWORKS)}")
     parser.add_argument("--small", action="store_true", help="the sizes of the tests, of which times say nothing")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="timed runs at least; the best counts")
     options = parser.parse_args()
-    if unknown := set(options.names) - set(NAMES):
-        parser.error(f"no {', '.join(sorted(unknown))} among {', '.join(NAMES)}")
-    print(f"{'program':<14} {'NumPy':>11} {'dflow':>11} {'speed':>9}")
-    found = [run(name, "SMALL" if options.small else "FULL", options.repeat) for name in options.names or NAMES]
+    if unknown := set(options.names) - {*NAMES, *NETWORKS}:
+        parser.error(f"no {', '.join(sorted(unknown))} among {', '.join(NAMES + NETWORKS)}")
+    size = "SMALL" if options.small else "FULL"
+    compared = [name for name in options.names or NAMES if name in NAMES]
+    if compared:
+        print(f"{'program':<14} {'NumPy':>11} {'dflow':>11} {'speed':>9}")
+    found = [run(name, size, options.repeat) for name in compared]
+    for name in options.names:
+        if name in NETWORKS:            # after the others: they set what MXNet's defaults are
+            show(name, size)
     return any(found)
 
 

@@ -49,10 +49,10 @@ def perceptron():
     return net
 
 
-def convolutional():
+def convolutional(norm=nn.BatchNorm):
     net = nn.HybridSequential()
     for channels in 16, 32:
-        net.add(nn.Conv2D(channels, 3, padding=1), nn.BatchNorm(), nn.Activation("relu"), nn.MaxPool2D(2))
+        net.add(nn.Conv2D(channels, 3, padding=1), norm(), nn.Activation("relu"), nn.MaxPool2D(2))
     net.add(nn.Dense(64, activation="relu"), nn.Dense(10))
     return net
 

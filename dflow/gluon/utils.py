@@ -7,9 +7,10 @@ from pathlib import Path
 
 from dflow import numpy as np
 from dflow._array.core import is_array
+from dflow._ranks.place import place
 from dflow.gluon._missing import missing
 
-__all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]
+__all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_by_rank", "split_data"]
 
 __getattr__ = missing(__name__, "replace_file HookHandle shape_is_known")
 
@@ -63,6 +64,8 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
 def split_and_load(data, ctx_list=None, batch_axis=0, even_split=True, ctx=None):
     """Puts one part of the data on each device.
 
+    Of several processes each gives its own data: split_by_rank(), or a data.SplitSampler, finds what is its own.
+
     Parameters
     ----------
     data : array_like
@@ -97,6 +100,45 @@ def split_and_load(data, ctx_list=None, batch_axis=0, even_split=True, ctx=None)
     data = data if is_array(data) else np.array(data)
     return [part.as_in_ctx(device) for part, device in zip(
         split_data(data, len(devices), batch_axis, even_split), devices)]
+
+
+def split_by_rank(data, batch_axis=0, even_split=True):
+    """This rank's part of an array that all ranks of a group have, cut as by split_data(); without a group, all of it.
+
+    In a function that dflow.distributed.run() has run, and in the thread that it runs there. Gradients are summed over
+    the ranks: trainer.step() is told how many samples the whole batch has.
+
+    Parameters
+    ----------
+    data : array_like
+        What is cut: a batch.
+    batch_axis : int
+        Along which axis.
+    even_split : bool
+        Whether all parts must be of the very same length; else the first ranks may have one more.
+
+    Returns
+    -------
+    ndarray
+        A view of it, or itself.
+
+    Raises
+    ------
+    ValueError
+        For fewer elements along the axis than ranks; with even_split, for such as cannot be cut evenly. On all ranks.
+
+    Examples
+    --------
+    >>> gluon.utils.split_by_rank(np.arange(4))                         # one process
+    array([0, 1, 2, 3])
+    >>> def own(batch):                                                 # doctest: +SKIP
+    ...     return gluon.utils.split_by_rank(batch)
+    >>> dflow.distributed.run(client, own, np.arange(4))                # doctest: +SKIP
+    [array([0, 1]), array([2, 3])]
+    """
+    data = data if is_array(data) else np.array(data)
+    rank, size = place()
+    return data if size == 1 else split_data(data, size, batch_axis, even_split)[rank]
 
 
 def clip_global_norm(arrays, max_norm, check_isfinite=True):

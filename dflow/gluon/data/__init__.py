@@ -11,11 +11,12 @@ from dflow.gluon.data.sampler import (
     RandomSampler,
     Sampler,
     SequentialSampler,
+    SplitSampler,
 )
 
 __all__ = ["ArrayDataset", "BatchSampler", "DataLoader", "Dataset", "FilterSampler", "IntervalSampler",
-           "RandomSampler", "Sampler", "SequentialSampler", "SimpleDataset", "batchify", "dataloader", "dataset",
-           "sampler", "vision"]
+           "RandomSampler", "Sampler", "SequentialSampler", "SimpleDataset", "SplitSampler", "batchify", "dataloader",
+           "dataset", "sampler", "vision"]
 
 __getattr__ = missing(__name__, "RecordFileDataset")
 

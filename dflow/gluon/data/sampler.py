@@ -1,8 +1,12 @@
 """Samplers: the order in which a loader takes the samples of a data set, as mxnet.gluon.data.sampler."""
 
-import dflow.numpy as np
+import operator
 
-__all__ = ["BatchSampler", "FilterSampler", "IntervalSampler", "RandomSampler", "Sampler", "SequentialSampler"]
+import dflow.numpy as np
+from dflow._ranks.place import place
+
+__all__ = ["BatchSampler", "FilterSampler", "IntervalSampler", "RandomSampler", "Sampler", "SequentialSampler",
+           "SplitSampler"]
 
 
 def __dir__():
@@ -163,6 +167,115 @@ class IntervalSampler(Sampler):
 
     def __len__(self):
         return sum(len(range(start, self._length, self._interval)) for start in self._starts)
+
+
+class SplitSampler(Sampler):
+    """The indices of one of several equal parts: for the loader of each rank of a group, or of any processes.
+
+    In each epoch all parts are cut from one order, a new permutation or that of the indices, as cards are dealt: part i
+    has what lies at the places i, i + num_parts, ... So the k-th batches of all parts make up the k-th batch of one
+    process, of num_parts times the size, with the same seed. Beginning an epoch waits for the permutation.
+
+    All parts have equally many indices, so that ranks which sum gradients at each batch have equally many of these.
+
+    Parameters
+    ----------
+    length : int
+        The indices are those below it: of all parts together.
+    num_parts, part_index : int, optional
+        How many parts, and which one, from 0 on. Without both: as many as there are ranks, and that of this rank, in a
+        function that dflow.distributed.run() has run, in the thread that makes the sampler; elsewhere the only one.
+    shuffle : bool
+        Whether each epoch has a permutation of its own.
+    seed : int
+        Decides the permutations, and must be the same for all parts. np.random.seed has no part in it.
+    drop_last : bool
+        What if num_parts does not divide length: False, the first ones of the order are dealt once more; True, the last
+        ones are left out.
+
+    Raises
+    ------
+    TypeError
+        For a number that is no integer, or only one of num_parts and part_index.
+    ValueError
+        For a length or seed below 0, less than 1 part, or a part_index out of range.
+
+    Examples
+    --------
+    >>> [list(gluon.data.SplitSampler(7, 2, part, shuffle=False)) for part in range(2)]
+    [[0, 2, 4, 6], [1, 3, 5, 0]]
+    >>> [list(gluon.data.SplitSampler(7, 2, part, shuffle=False, drop_last=True)) for part in range(2)]
+    [[0, 2, 4], [1, 3, 5]]
+    >>> first, second = gluon.data.SplitSampler(6, 2, 0), gluon.data.SplitSampler(6, 2, 1)
+    >>> [sorted([*first, *second]) for epoch in range(3)]
+    [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]]
+
+    The part of each rank, of 32 samples a batch:
+
+    >>> data = gluon.data.ArrayDataset(np.zeros((640, 3)), np.zeros(640))
+    >>> batches = gluon.data.DataLoader(data, 32, sampler=gluon.data.SplitSampler(len(data)))
+    """
+
+    def __init__(self, length, num_parts=None, part_index=None, shuffle=True, seed=0, drop_last=False):
+        if (num_parts is None) != (part_index is None):
+            raise TypeError("num_parts and part_index must be given together, or neither: not "
+                            f"num_parts={num_parts!r}, part_index={part_index!r}")
+        if num_parts is None:
+            part_index, num_parts = place()
+        self._length = _integer("length", length)
+        self._parts = _integer("num_parts", num_parts, least=1)
+        self._part = _integer("part_index", part_index)
+        if self._part >= self._parts:
+            raise ValueError(f"part_index must be between 0 and {self._parts - 1}, for {self._parts} parts, "
+                             f"not {self._part}")
+        self._shuffle = shuffle
+        self._seed = _integer("seed", seed)
+        self._each = (self._length + (0 if drop_last else self._parts - 1)) // self._parts
+        self._epoch = 0
+
+    def set_epoch(self, epoch):
+        """Which epoch comes next, from 0 on; after it the following ones: all parts must be in the same.
+
+        Parameters
+        ----------
+        epoch : int
+            How many have been, as where a program goes on from what it has saved.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no integer, or below 0.
+
+        Examples
+        --------
+        >>> sampler = gluon.data.SplitSampler(100, 4, 1)
+        >>> first, second = list(sampler), list(sampler)
+        >>> sampler.set_epoch(1)
+        >>> list(sampler) == second != first
+        True
+        """
+        self._epoch = _integer("epoch", epoch)
+
+    def __iter__(self):
+        epoch, self._epoch = self._epoch, self._epoch + 1
+        places = np.arange(self._part, self._each * self._parts, self._parts, dtype=np.int64)
+        if self._each == 0 or not self._shuffle:
+            return iter((places % max(self._length, 1)).tolist())
+        order = np.random.default_rng([self._seed, epoch]).permutation(self._length)
+        return iter(order.take(places, mode="wrap").tolist())
+
+    def __len__(self):
+        return self._each
+
+
+def _integer(name, value, least=0):
+    try:
+        value = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {type(value).__name__}") from None
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return value
 
 
 class BatchSampler(Sampler):

@@ -330,7 +330,7 @@ def _hand_on(task, came):
     except CancelledError:
         came.set_exception(RuntimeError("the worker has closed"))
     except Exception as error:
-        came.set_exception(error)
+        came.set_exception(error.with_traceback(None))      # where the loop was is nobody's concern
 
 
 class Letters:
@@ -363,12 +363,14 @@ class Group:
 
         def wait(_error):
             came.exception()
+            if self.exchange.lost is not None:      # an error of all that follows: told once
+                raise self.exchange.lost.with_traceback(None)
 
         def take(_error):
             window(out, write=True)[...] = came.result()
 
         host(send, [x], [], always=True)
-        host(wait, [], [self.turn])
+        host(wait, [self.turn], [self.turn])
         host(take, [self.turn], [out])
         return out
 

@@ -393,6 +393,39 @@ def test_an_error_is_everybodys(client, make, want):
     assert dflow.distributed.run(client, summed, lambda rank: np.full(3, rank)) == [[3, 3, 3]] * 3
 
 
+def listen():
+    """From here on, what this process reports that nobody has read."""
+    sys.reported = []
+    sys.unraisablehook = lambda report: sys.reported.append(repr(report.exc_value))
+
+
+def heard():
+    sys.unraisablehook = sys.__unraisablehook__
+    return sys.reported
+
+
+def fails_later():
+    """Rank 1 does; the others wait for the first of many sums."""
+    store = kvstore.create("dist_sync")
+    pending = [np.ones(100) for _ in range(50)]
+    for i, x in enumerate(pending[:25] if dflow.distributed.rank() == 1 else pending):
+        store.pushpull(i, x)
+    if dflow.distributed.rank() == 1:
+        pending[0].wait_to_read()
+        raise ZeroDivisionError("of rank 1")
+    pending[-1].wait_to_read()
+
+
+def test_what_a_rank_raises(client):
+    """run() raises it; the sums of the others end, and tell that once."""
+    client.run(listen)
+    with pytest.raises(ZeroDivisionError, match="of rank 1"):
+        dflow.distributed.run(client, fails_later)
+    assert poll(lambda: not any(live["tasks"] for live in client.run(dflow._engine.live).values()))
+    for reported in client.run(heard).values():
+        assert reported in ([], ["ZeroDivisionError('of rank 1')"])
+
+
 def late(seconds):
     rank = dflow.distributed.rank()
     time.sleep(seconds if rank == 1 else 0)

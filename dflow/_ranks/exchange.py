@@ -113,7 +113,7 @@ class Exchange:
         self._asked = set()             # for which sums an answer is due when they begin
         self._conferences = {}          # rank 0: answers by rank, as they came, and an event, by what
         self._tasks = set()
-        self._lost = None               # an error, once a rank is
+        self.lost = None                # the error of all sums, once a rank is lost, or the group has ended
 
     @staticmethod
     def future():
@@ -130,7 +130,7 @@ class Exchange:
     # ---- letters
 
     def send(self, to, letter, urgency):
-        if self._lost is not None and letter[1] != "lost":
+        if self.lost is not None and letter[1] != "lost":
             return
         if to == self.rank:
             self.arrived([letter])
@@ -151,7 +151,7 @@ class Exchange:
                 await self._carry(to, letters)
         except OSError:                 # distributed's own errors of connections, too
             box.clear()
-            if self._lost is None:
+            if self.lost is None:
                 self.fail(WorkerLost(to, self.names[to]))
                 for rank in range(len(self.names)):
                     if rank not in (to, self.rank):
@@ -164,7 +164,7 @@ class Exchange:
         """What another rank has sent, or this one."""
         for what, stage, rank, thing in letters:
             if stage == "lost":
-                if self._lost is None:
+                if self.lost is None:
                     self.fail(WorkerLost(thing, self.names[thing]))
             elif stage == "alarm":
                 self._confer(what)
@@ -185,8 +185,8 @@ class Exchange:
     async def sum(self, key, count, about, body, priority=0):
         """The result of body(sum), a coroutine function, for the sum number `count` of `key`; or everybody's error."""
         what = key, count
-        if self._lost is not None:
-            raise self._lost
+        if self.lost is not None:
+            raise self.lost
         if what in self._verdicts:
             raise self._verdicts[what]
         sum = self._sums[what] = Sum(self, what, about, priority)
@@ -211,9 +211,9 @@ class Exchange:
 
     def fail(self, error):
         """No sum ends any more."""
-        self._lost = self._lost or error
+        self.lost = self.lost or error
         for sum in self._sums.values():
-            sum.fail(self._lost)
+            sum.fail(self.lost)
         for box in self._outboxes:
             box.clear()
         self._early.clear()

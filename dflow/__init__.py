@@ -74,6 +74,8 @@ def __dir__():
 def __getattr__(name):
     if name == "graph":
         return importlib.import_module("dflow._graph_decorator").graph
+    if name == "cluster":
+        return importlib.import_module("dflow.distributed").cluster
     if name == "visualize":
         return importlib.import_module("dflow._profile.graph").visualize
     if name in _MODULES:

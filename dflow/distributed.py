@@ -37,9 +37,10 @@ from dflow._ranks.model import hosts_of
 from dflow._ranks.place import enter, group
 from dflow._ranks.store import LANE, start_lane
 from dflow._ranks.sums import first, summed
+from dflow._remote import devices
 from dflow.numpy import ndarray
 
-__all__ = ["WorkerLost", "profile", "rank", "run", "setup", "size"]
+__all__ = ["WorkerLost", "cluster", "profile", "rank", "run", "setup", "size"]
 
 
 def __dir__():
@@ -139,6 +140,39 @@ class Setup(WorkerPlugin):
 
 def _settings(dask_worker):
     return dask_worker.dflow
+
+
+def cluster(client):
+    """The workers of a cluster as devices, on which arrays may be; dflow.cluster, too.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster: every worker has this version of dflow.
+
+    Returns
+    -------
+    list of WorkerDevice
+        One a worker, by their addresses.
+
+    Raises
+    ------
+    TypeError
+        For what is no client, or an asynchronous one.
+    RuntimeError
+        Where a worker or the scheduler has no dflow, or another version.
+
+    Examples
+    --------
+    >>> here, there = dflow.cluster(client)                             # doctest: +SKIP
+    >>> x = np.ones(1000, device=here)                                  # doctest: +SKIP
+    >>> y = np.sin(x).copyto(there) + 1                                 # doctest: +SKIP
+    >>> y.sum().item()                                                  # doctest: +SKIP
+    1841.4709848078965
+    """
+    _check_client(client)
+    _check_versions(client)
+    return devices(client)
 
 
 # ---- what workers do -------------------------------------------------------------------------------------------------

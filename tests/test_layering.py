@@ -18,7 +18,7 @@ LAYERS = [
     ["dflow"],  # dflow/__init__.py, which may import everything and is imported by nothing inside
     ["_libraries", "_notebook"],
     ["d2l", "dask", "distributed", "image", "metric", "onnx", "profiler", "util"],
-    ["_gradient_methods", "gluon"],
+    ["_gradient_methods", "gluon", "_remote"],
     ["_ranks"],
     ["kvstore"],
     ["init", "lr_scheduler", "optimizer"],

@@ -16,7 +16,7 @@ from dflow._kernels.dtypes cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integ
 from dflow._kernels.registry cimport kernel_new, sleep_kernel
 from dflow._array.core cimport *, is_ours
 from dflow._functions.fastpath cimport allocated
-from dflow._functions.interop cimport foreign, foreign_like
+from dflow._functions.interop cimport elsewhere, foreign, foreign_like
 from dflow._functions.numbers cimport cast_into, numbers_for
 from dflow._array.shape cimport parse_shape, check_dimensions
 from dflow._functions.placement cimport device_number, put, put_new
@@ -264,6 +264,8 @@ cdef object made_or_like(maker ours, function, like, a, dtype, order, device, co
     """What our function makes; NumPy's of what is no numbers, or the library of `like`."""
     if foreign_like(like):
         return made_like(function, like, a, dtype, order, device, copy)
+    if elsewhere(device):
+        return device.__array_function__(function, (type(device),), (a,), {"dtype": dtype, "order": order, "copy": copy})
     try:
         return ours(a, dtype, order, device, copy)
     except NotHeld as error:

@@ -20,7 +20,7 @@ cdef enum:
 
 cdef tuple PROTOCOLS = ("__array_function__", "__array_ufunc__", "__array_wrap__", "__array_priority__")
 cdef object memmap = np.memmap
-LIKE = "like"
+LIKE, DEVICE = "like", "device"
 
 cpdef bint foreign(object x):
     """Whether x is of a type that takes part in NumPy's protocols, but neither ours nor NumPy's; a subclass is foreign.
@@ -67,11 +67,17 @@ cdef bint any_foreign(PyObject** args, Py_ssize_t n):
 cdef bint foreign_like(object like):
     return like is not None and not is_ours(like) and type(like) is not cnp.ndarray
 
+cdef bint elsewhere(object device):
+    """Whether a device is in another process, and makes arrays itself: one of dflow.cluster()."""
+    return device is not None and type(device) is not str and (
+        _PyType_Lookup(type(device), "__array_function__") != NULL)
+
 cdef bint any_like(PyObject** args, PyObject* names):
     cdef Py_ssize_t i
     for i in range(PyTuple_GET_SIZE(<object>names)):
-        if (<tuple><object>names)[i] == LIKE:
-            return foreign_like(<object>args[i])
+        name = (<tuple><object>names)[i]
+        if name == LIKE and foreign_like(<object>args[i]) or name == DEVICE and elsewhere(<object>args[i]):
+            return True
     return False
 
 cdef object ask(function, tuple args, dict keywords):
@@ -107,7 +113,11 @@ cdef object ask_by_vector(function, PyObject** args, Py_ssize_t nargs, PyObject*
     """The same of what a vectorcall was given."""
     cdef Py_ssize_t i
     keywords = {} if names == NULL else {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)}
-    return ask(function, tuple([<object>args[i] for i in range(nargs)]), keywords)
+    given = tuple([<object>args[i] for i in range(nargs)])
+    if elsewhere(keywords.get(DEVICE)):
+        device = keywords.pop(DEVICE)
+        return device.__array_function__(function, (type(device),), given, keywords)
+    return ask(function, given, keywords)
 
 cdef object override(function, tuple inputs, dict usual, list values):
     """A method of NumPy's ufunc; `values` by the names in `usual`, without what is as usual."""

@@ -67,9 +67,11 @@ cdef int set_device(ndarray a, int device) except -1:
 
 def put_on(made, device):
     """What was just made, an array or a tuple, on a device; None: where it is."""
-    cdef int number = device_number(device)
     if type(made) is tuple:
         return tuple([put_on(x, device) for x in made])
+    if getattr(device, "device_type", None) == "worker":
+        return device.put(made)
+    cdef int number = device_number(device)
     return put(made, number) if isinstance(made, ndarray) else made
 
 def follow(args, made, function=None):

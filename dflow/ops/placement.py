@@ -33,6 +33,8 @@ def _to_device(self, device, /, *, stream=None):
     """
     if not isinstance(device, str) and not hasattr(device, "device_type"):
         raise TypeError(f"to_device() argument 1 must be str, not {type(device).__name__}")
+    if getattr(device, "device_type", None) == "worker":
+        return device.put(self)
     if stream is not None:
         raise ValueError("The stream argument in to_device() is not supported")
     if isinstance(device, str) and device != "cpu":
@@ -49,11 +51,15 @@ def _asked(name, device):
 
 def as_in_ctx(self, ctx):
     """The array itself if it is there, else a copy on the device. ValueError for one that there is not."""
+    if getattr(ctx, "device_type", None) == "worker":
+        return ctx.put(self)
     return moved(self, _asked("ctx", ctx))
 
 
 def copyto(self, other):
     """A copy on a device, or into another array, wherever that is, which is returned."""
+    if getattr(other, "device_type", None) == "worker":     # of a cluster
+        return other.put(self)
     if not is_array(other):
         return copied(self, _asked("other", other), number_of(self))
     write_to(other, self)

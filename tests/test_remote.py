@@ -1,0 +1,224 @@
+"""Arrays on the workers of a cluster: what is done with them is what is done with arrays of ours here."""
+
+import functools
+import os
+import random
+import signal
+
+import numpy
+import pytest
+from compare import assert_same
+from engines import Gate, in_threads, poll
+
+import dflow
+import dflow.numpy as np
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+pytestmark = [pytest.mark.once,
+              pytest.mark.filterwarnings("ignore::ResourceWarning"),        # of distributed's own sockets
+              pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=2, processes=True, dashboard_address=None,
+                                  memory_limit="1GB") as made, distributed.Client(made) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def devices(client):
+    return dflow.cluster(client)
+
+
+def test_devices(client, devices):
+    assert [device.address for device in devices] == sorted(client.nthreads())
+    assert [repr(device) for device in devices] == ["worker(0)", "worker(1)"]
+    with pytest.raises(TypeError, match="client must be a distributed.Client, not int"):
+        dflow.cluster(3)
+
+
+MADE = {
+    "ones": lambda d: np.ones((2, 3), device=d), "zeros": lambda d: np.zeros(4, "f4", device=d),
+    "empty": lambda d: np.empty((0, 3), device=d), "full": lambda d: np.full((2, 2), 7, device=d),
+    "array": lambda d: np.asarray([[1, 2], [3, 4]], device=d),
+    "asanyarray": lambda d: np.asanyarray([1.5, 2], device=d),
+    "arange": lambda d: np.arange(2, 9, 3, device=d), "linspace": lambda d: np.linspace(0, 1, 7, device=d),
+    "eye": lambda d: np.eye(3, k=1, device=d), "moved": lambda d: np.arange(5.0).to_device(d),
+    "copied": lambda d: np.arange(5.0).copyto(d), "MXNet's": lambda d: np.arange(5.0).as_in_ctx(d),
+    "NumPy's": lambda d: np.asarray(numpy.arange(6).reshape(2, 3), device=d),
+    "pending": lambda d: (dflow.engine.sleep(np.arange(4.0), 0.05) + 1).copyto(d),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_makes_arrays(devices, name):
+    there, here = MADE[name](devices[0]), MADE[name](dflow.cpu(0))
+    assert there.device is devices[0] and type(there.read()) is np.ndarray
+    assert_same(there.read(), here)
+    assert (there.shape, there.dtype, there.ndim, there.size, there.nbytes) == (
+        here.shape, here.dtype, here.ndim, here.size, here.nbytes)
+
+
+WORK = [
+    lambda x: x + 1, lambda x: 2 * x - x, lambda x: x.astype("f4") / 3, lambda x: np.sin(x), lambda x: x[1:] * 2,
+    lambda x: x[::-1], lambda x: x.sum(), lambda x: np.sum(x, axis=0), lambda x: x.reshape(-1), lambda x: x.T + 0,
+    lambda x: np.where(x > 0, x, -x), lambda x: np.concatenate([x, x]), lambda x: x @ x.T if x.ndim == 2 else x @ x,
+    lambda x: np.sort(x, axis=-1), lambda x: x.mean(axis=-1, keepdims=True) + x, lambda x: np.cumsum(x),
+    lambda x: numpy.exp(-abs(x)), lambda x: x[x > 0], lambda x: np.stack([x, x * 2])[1], lambda x: np.maximum(x, 0.5),
+    lambda x: np.add.reduce(x), lambda x: x[np.argsort(x[..., 0])] if x.ndim == 2 else x[np.argsort(x)],
+    lambda x: np.divmod(x, 3)[0], lambda x: sum(list(x)), lambda x: np.linalg.norm(x) + x,
+    lambda x: np.split(x, 2)[1], lambda x: x + numpy.ones(x.shape[-1]), lambda x: np.arange(x.shape[-1]) - x,
+]
+
+
+def changed(x):
+    """In place, through views, by masks, from arrays of here and there."""
+    y = x[1:]
+    y += 3
+    x[0] = x[1] * 2
+    x[x > 5] = -1
+    x[..., :1] = np.full(1, 4.0)
+    x *= x
+    return x
+
+
+@pytest.mark.parametrize("shape", [(6,), (4, 5), (2, 50)])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+def test_what_is_done_there(devices, shape, dtype):
+    numbers = (numpy.random.default_rng(1).random(shape) * 20 - 10).astype(dtype)
+    for work in [*WORK, changed]:
+        here, there = np.array(numbers), np.asarray(numbers, device=devices[1])
+        result = work(there)
+        assert result.device is devices[1]
+        assert_same(result.read(), work(here))
+        assert_same(there.read(), here)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs(devices, seed):
+    """Steps on several arrays of both workers, which copy to each other; read now and then."""
+    rng, numbers = random.Random(seed), numpy.random.default_rng(seed)
+    here = [np.array(numbers.random((4, 4))) for _ in range(4)]
+    there = [x.copyto(devices[i % 2]) for i, x in enumerate(here)]
+    for _ in range(120):
+        i, j = rng.randrange(4), rng.randrange(4)
+        kind = rng.randrange(6)
+        if kind == 0:
+            here[i], there[i] = here[j].copy(), there[j].copyto(devices[i % 2])
+        elif kind == 1:
+            here[i] += 1
+            there[i] += 1
+        elif kind == 2:
+            here[i][rng.randrange(4)] = (value := rng.random())
+            there[i][...] = here[i]
+            there[i][...] = there[i] + value - value
+            here[i] = here[i] + value - value
+        elif kind == 3 and i % 2 == j % 2:
+            here[i], there[i] = np.sin(here[i] @ here[j]), np.sin(there[i] @ there[j])
+        elif kind == 4:
+            here[i], there[i] = here[i] * 0.5 + here[j], there[i] * 0.5 + there[j].to_device(devices[i % 2])
+        elif rng.random() < 0.2:
+            assert_same(there[i].read(), here[i])
+    for x, y in zip(here, there):
+        assert_same(y.read(), x)
+
+
+def test_nothing_waits_and_much_goes_at_once(devices):
+    with Gate() as gate:
+        x = gate.hold().copyto(devices[0])
+        for _ in range(500):
+            x = x + 1
+        y = x.copyto(devices[1]) * 2
+        gate.open()
+        assert y.tolist() == [1000.0, 1000.0]
+
+
+def test_reading(devices):
+    x = np.arange(6.0, device=devices[0]).reshape(2, 3)
+    assert repr(x) == f"{np.arange(6.0).reshape(2, 3)!r} on worker(0)" and str(x) == str(x.read())
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]] and len(x) == 2 and [row.sum().item() for row in x] == [3, 12]
+    assert (float(x[1, 2]), int(x[1, 2]), bool(x[0, 0]), complex(x[0, 1])) == (5.0, 5, False, 1 + 0j)
+    assert type(x.asnumpy()) is numpy.ndarray and numpy.asarray(x, "f4").dtype == "f4"
+    out = np.zeros((2, 3))
+    assert x.copyto(out) is out and out.tolist() == x.tolist()
+    assert type(x.as_in_ctx(dflow.cpu(0))) is np.ndarray
+    assert type(np.array(x)) is np.ndarray and x.to_device(devices[0]) is x
+    q, r = np.linalg.qr(x.T @ x)
+    numpy.testing.assert_allclose((q @ r).asnumpy(), (x.T @ x).asnumpy(), atol=1e-12)
+    assert devices[0].call(dflow.npx.relu, x - 3).tolist() == [[0, 0, 0], [0, 1, 2]]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+
+
+def test_what_is_sent_is_as_it_was(devices):
+    """Who writes to an array that was handed over changes nothing there."""
+    x, y = np.ones(1000), numpy.ones(1000)
+    a, b = x.copyto(devices[0]), np.zeros(1000, device=devices[0]) + y
+    x += 5
+    y += 5
+    assert a.sum().item() == b.sum().item() == 1000
+
+
+def test_errors(devices):
+    """Of what cannot be asked, of what fails there, of what is made of it, on another worker, too: with the line."""
+    x = np.ones((200, 200), device=devices[0])
+    wrong = x.reshape(3, 3)                                     # this line
+    with pytest.raises(ValueError, match="cannot reshape array of size 40000") as caught:
+        (wrong + 1).read()
+    assert any("test_remote.py" in note and "in test_errors" in note for note in caught.value.__notes__)
+    singular = np.linalg.inv(x * 0) + 1
+    for of in singular, singular.copyto(devices[1]) * 2, singular.sum():
+        with pytest.raises(numpy.linalg.LinAlgError, match="Singular matrix") as caught:
+            of.read()
+        assert any("test_remote.py" in note for note in caught.value.__notes__)
+    assert (x + 1).sum().item() == 80_000
+    with pytest.raises(ValueError, match=r"arrays are on several devices, worker\(0\) and worker\(1\): copy them"):
+        x + np.ones((200, 200), device=devices[1])
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        x.nonsense()
+    failed = np.linalg.inv(dflow.engine.sleep(np.zeros((3, 3)), 0.02))
+    with pytest.raises(numpy.linalg.LinAlgError):
+        (failed.copyto(devices[0]) + 1).read()
+    with pytest.raises(TypeError, match=r"worker\(0\) belongs to a client: it cannot be pickled"):
+        devices[0].__reduce__()
+
+
+def held(dask_worker):
+    return sum(len(table.values) for table in dask_worker.dflow_tables.values())
+
+
+def test_what_nobody_refers_to_is_freed(client, devices):
+    before = client.run(held)
+    kept = [np.ones(10, device=device) + k for device in devices for k in range(20)]
+    kept = kept[:1]
+    assert poll(lambda: sum(client.run(held).values()) <= sum(before.values()) + 1)
+    assert kept[0].tolist() == [1] * 10
+
+
+def test_threads(devices):
+    made = [None] * 4
+
+    def work(k):
+        x = np.full(100, k, device=devices[k % 2])
+        for _ in range(50):
+            x = x + 1
+        made[k] = x.sum().item()
+
+    in_threads(*(functools.partial(work, k) for k in range(4)))
+    assert made == [100 * (k + 50) for k in range(4)]
+
+
+def test_a_worker_that_is_killed():
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+                                  memory_limit="1GB") as made, distributed.Client(made) as client:
+        here, there = dflow.cluster(client)
+        x, y = np.ones(3, device=here), np.ones(3, device=there)
+        x.wait_to_read()
+        os.kill(client.run(os.getpid, workers=[here.address])[here.address], signal.SIGKILL)
+        with pytest.raises(dflow.distributed.WorkerLost, match=f"rank 0 at {here.address} is lost"):
+            for _ in range(1000):
+                (x + 1).read()
+        assert y.tolist() == [1, 1, 1]

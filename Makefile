@@ -17,7 +17,7 @@ using = PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(1)/lib
 # The Python files of such a build are copied afresh each time, or one that is deleted in dflow/ would live on there.
 forget_python = @if [ -d build/$(1)/lib ]; then find build/$(1)/lib \( -name '*.py' -o -name '*.pyi' \) -delete; fi
 
-.PHONY: help build test numpy-suite bench bench-peers examples docs debug schedule lint asan tsan wheel clean
+.PHONY: help build test cluster numpy-suite bench bench-peers examples docs debug schedule lint asan tsan wheel clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s  %s\n", $$1, $$2}' Makefile
@@ -59,6 +59,9 @@ build: build/release/built ## build the extensions in place
 
 test: build ## run the tests (make test ARGS="-k fork -x")
 	@$(PY) -m pytest $(SIDES) $(ARGS)
+
+cluster: build ## run the long tests on clusters of processes
+	@$(PY) -m pytest -m cluster -n 0 tests/test_distributed.py $(ARGS)
 
 numpy-suite: build ## run NumPy's own tests over dflow (make numpy-suite ARGS="test_numeric test_umath"): slow
 	@$(PY) tools/numpy_suite.py $(ARGS)

@@ -476,6 +476,62 @@ def set_memory_budget(nbytes):
     set_block_limit(waiting.memory_budget)
     return before
 
+def set_cache_limit(nbytes):
+    """Set how many bytes of freed arrays may be kept for arrays to come, as the system's memory is slower. What is kept
+    beyond that goes back to the system at once. At first it is bounded by the budget alone. Callable from any thread.
+
+    Parameters
+    ----------
+    nbytes : int
+        The limit. 0: nothing is kept.
+
+    Returns
+    -------
+    int
+        The previous limit.
+
+    Raises
+    ------
+    ValueError
+        For what is no int, or a negative one.
+
+    Examples
+    --------
+    >>> before = engine.set_cache_limit(64 << 20)
+    >>> engine.set_cache_limit(before)
+    67108864
+    """
+    if not isinstance(nbytes, int) or isinstance(nbytes, bool) or nbytes < 0:
+        raise ValueError(f"nbytes must be an int that is not negative, not {nbytes!r}")
+    return set_cached_limit(min(nbytes, 1 << 62))
+
+def trim():
+    """Give the memory that is kept for arrays to come back to the system. Callable from any thread; waits for nothing.
+
+    Returns
+    -------
+    int
+        How many bytes of freed arrays went back.
+
+    Examples
+    --------
+    >>> x = np.ones(1_000_000)
+    >>> x.wait_to_read()
+    >>> del x
+    >>> engine.trim() >= 8_000_000
+    True
+    >>> engine.memory_stats()["cached"]
+    0
+    """
+    cdef long long released
+    drain()
+    if pending() == 0:
+        release_edges()
+        trim_cells()
+    with nogil:
+        released = trim_blocks()
+    return released
+
 def memory_stats():
     """Bytes of array data.
 

@@ -25,6 +25,7 @@ from distributed import WorkerPlugin
 from distributed.protocol import to_serialize
 from distributed.protocol.numpy import deserialize_numpy_ndarray, serialize_numpy_ndarray
 from distributed.protocol.serialize import dask_deserialize, dask_serialize
+from tornado.ioloop import PeriodicCallback
 
 import dflow.numpy as np
 from dflow import engine
@@ -47,6 +48,7 @@ def __dir__():
     return sorted(__all__)
 
 
+TRIM_MS = 200
 VERSION = "__import__('dflow').__version__"     # where dflow is missing, a function of its own could not be loaded
 
 
@@ -130,12 +132,39 @@ class Setup(WorkerPlugin):
         self.threads, self.memory = threads, memory
 
     def setup(self, worker):
-        limit = worker.memory_manager.memory_limit
+        manager = worker.memory_manager
+        limit = manager.memory_limit
         budget = int(self.memory * limit) if limit else None
         worker.dflow = self.threads or worker.state.nthreads, budget
         engine.set_num_workers(worker.dflow[0])
         if budget:
             engine.set_memory_budget(budget)
+            engine.set_cache_limit(limit // 10)
+            if "dflow" not in worker.periodic_callbacks:
+                timer = worker.periodic_callbacks["dflow"] = PeriodicCallback(functools.partial(_trim, worker), TRIM_MS)
+                timer.start()
+
+
+def _trim(worker):
+    """What is kept for arrays to come goes first, before Dask writes chunks to the disk for its sake, or pauses."""
+    manager = worker.memory_manager
+    most = manager.memory_limit * (manager.memory_target_fraction or manager.memory_spill_fraction or 0.6)
+    if worker.monitor.get_process_memory() > most and engine.memory_stats()["cached"]:
+        engine.trim()
+
+
+async def _spill(worker):
+    """Write all chunks to the disk, where Dask has one for them."""
+    data = worker.data
+    while getattr(data, "fast", None) and data.evict() > 0:
+        await asyncio.sleep(0)
+
+
+def _make_room():
+    """For a task that found no memory."""
+    worker = distributed.get_worker()
+    asyncio.run_coroutine_threadsafe(_spill(worker), worker.loop.asyncio_loop).result()
+    engine.trim()
 
 
 def _settings(dask_worker):
@@ -275,7 +304,13 @@ def _settled(x):
 def _waiting(run):
     @functools.wraps(run)
     def waiting(task, data, *rest):
-        return run(lambda data: _settled(task(data)), data, *rest)
+        def settled(data):
+            try:
+                return _settled(task(data))
+            except MemoryError:
+                _make_room()
+            return _settled(task(data))
+        return run(settled, data, *rest)
     return waiting
 
 

@@ -207,6 +207,43 @@ def test_a_worker_that_is_killed():
         assert total.result(HANG).tolist() == [2 * sum(range(60))] * 1000
 
 
+def hungry(tries, dask_worker=None):
+    """The first time there is no memory; then all chunks have been written out, and what was kept has gone."""
+    worker = distributed.get_worker()
+    worker.hungry = getattr(worker, "hungry", 0) + 1
+    if worker.hungry <= tries:
+        raise MemoryError("not yet")
+    return worker.hungry, len(worker.data.fast), len(worker.data.slow), dflow.engine.memory_stats()["cached"] < 10_000_000
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+def test_a_task_that_finds_no_memory_is_run_again(tries):
+    with cluster(n_workers=1) as made, distributed.Client(made) as client:
+        dflow.distributed.setup(client)
+        chunks = client.map(lambda k: np.full(1_000_000, k), range(5))
+        distributed.wait(chunks)
+        client.submit(lambda: float((np.ones(3_000_000) + 1).sum()), pure=False).result(HANG)
+        future = client.submit(hungry, tries)
+        if tries == 1:
+            assert future.result(HANG) == (2, 0, 5, True)
+        else:
+            with pytest.raises(MemoryError, match="not yet"):
+                future.result(HANG)
+        assert [float(chunk.result(HANG)[0]) for chunk in chunks] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.cluster
+def test_more_than_memory():
+    """1.28 GB of chunks on a worker that may have 700 MB: what is freed goes back, and Dask writes the rest out."""
+    with cluster(n_workers=1, memory_limit="700MB") as made, distributed.Client(made) as client:
+        dflow.distributed.setup(client)
+        with dask.config.set({"array.backend": "dflow"}):
+            x = da.ones((20, 8_000_000), chunks=(1, 8_000_000))
+        x = (x * 2 + 1).persist()
+        for i in range(20):
+            assert float(x[i].sum().compute()) == 3 * 8_000_000
+
+
 def program(name, *args):
     """A process of distributed's own programs, which finds what this one does."""
     path = [os.path.dirname(__file__), *sys.path]
@@ -221,6 +258,7 @@ def goes_on():
         x.wait_to_read()
 
 
+@pytest.mark.cluster
 def test_a_scheduler_that_is_killed(tmp_path):
     """Who called run() is told; the workers end, though their ranks go on."""
     found = tmp_path / "scheduler.json"
@@ -236,10 +274,8 @@ def test_a_scheduler_that_is_killed(tmp_path):
             killer.start()
             with pytest.raises(ConnectionError, match=f"the scheduler at {client.scheduler.address} is gone"):
                 dflow.distributed.run(client, goes_on)
-            print("raised", time.time())
         for worker in processes[1:]:
             assert worker.wait(HANG) == 0
-            print("ended", time.time())
     finally:
         for process in processes:
             process.kill()

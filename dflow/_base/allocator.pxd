@@ -28,6 +28,9 @@ cdef char* block_alloc(size_t n) noexcept nogil
 cdef char* block_zeros(size_t n) noexcept nogil         # large blocks only
 cdef void block_free(char* p, size_t n) noexcept nogil
 cdef void set_block_limit(long long n) noexcept         # of bytes taken from the system; kept blocks go first
+cdef long long set_cached_limit(long long n) noexcept   # of bytes of kept blocks; what it was
+cdef long long release_blocks() noexcept nogil          # those that are kept; how many bytes
+cdef long long trim_blocks() noexcept nogil               # the same, and what else the C library can
 cdef struct BlockBytes:
     long long held, cached, peak
 cdef BlockBytes block_bytes() noexcept nogil

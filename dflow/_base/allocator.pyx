@@ -12,6 +12,9 @@ from dflow._base.thread_state cimport must_hold_none
 cdef extern from "<stdlib.h>" nogil:
     void* aligned_alloc(size_t, size_t)
 
+cdef extern from "<malloc.h>" nogil:
+    int malloc_trim(size_t)
+
 cdef extern from "<sys/mman.h>" nogil:
     int madvise(void*, size_t, int)
     int MADV_HUGEPAGE, MADV_DONTNEED
@@ -51,15 +54,30 @@ cdef inline void* counted(void* p) noexcept nogil:
     return p
 
 cdef void* memory_new(size_t n) noexcept nogil:
-    return NULL if DFLOW_DEBUG and refused() else counted(malloc(n if n else 1))
+    return NULL if DFLOW_DEBUG and refused() else counted(small_new(n))
+
+cdef void* small_new(size_t n) noexcept nogil:
+    """malloc(), after which what is kept goes."""
+    cdef void* p = malloc(n if n else 1)
+    return p if p != NULL or release_blocks() == 0 else malloc(n if n else 1)
 
 cdef void* memory_zeros(size_t n) noexcept nogil:
-    return NULL if DFLOW_DEBUG and refused() else counted(calloc(1, n if n else 1))
-
-cdef void* memory_grow(void* p, size_t n) noexcept nogil:
+    cdef void* p
     if DFLOW_DEBUG and refused():
         return NULL
-    return realloc(p, n) if p != NULL else counted(malloc(n))
+    p = calloc(1, n if n else 1)
+    if p == NULL and release_blocks():
+        p = calloc(1, n if n else 1)
+    return counted(p)
+
+cdef void* memory_grow(void* p, size_t n) noexcept nogil:
+    cdef void* grown
+    if DFLOW_DEBUG and refused():
+        return NULL
+    grown = realloc(p, n)
+    if grown == NULL and n and release_blocks():
+        grown = realloc(p, n)
+    return grown if p != NULL else counted(grown)
 
 cdef void memory_free(void* p) noexcept nogil:
     if DFLOW_DEBUG and p != NULL:
@@ -106,7 +124,9 @@ cdef Cell* refill(CellPool* pool, size_t size) noexcept:
     if cell != NULL:
         return cell
     if pool.fresh == NULL or pool.fresh + size > pool.fresh_end:
-        slab = <SlabHead*>malloc(SLAB) if pool.bytes < GROWN else <SlabHead*>fresh_block(HUGE)
+        slab = new_slab(pool)
+        if slab == NULL and release_blocks():
+            slab = new_slab(pool)
         if slab == NULL:
             return NULL
         slab.size = SLAB if pool.bytes < GROWN else HUGE
@@ -128,6 +148,9 @@ cdef Cell* refill(CellPool* pool, size_t size) noexcept:
         return refill(pool, size)
     return cell
 
+cdef inline SlabHead* new_slab(CellPool* pool) noexcept:
+    return <SlabHead*>malloc(SLAB) if pool.bytes < GROWN else <SlabHead*>fresh_block(HUGE)
+
 cdef void slab_bytes_add(size_t n) noexcept:
     global slab_bytes
     slab_bytes += n
@@ -140,7 +163,7 @@ cdef void* cell_alloc(Pool kind, size_t n) noexcept:
     if DFLOW_DEBUG and refused():
         return NULL
     if DFLOW_PLAIN_MALLOC or units >= CLASSES:
-        return malloc(n)
+        return small_new(n)
     pool = &pools[<int>kind][units]
     cell = pool.ready
     if cell == NULL:
@@ -227,7 +250,8 @@ cdef Bin bins[BINS]
 cdef long long held = 0                 # atomic: bytes of blocks from the system
 cdef long long cached = 0               # atomic: of these, bytes that no array uses
 cdef long long peak = 0                 # atomic: of held; nearly exact
-cdef long long held_limit = 1 << 62     # atomic: from which nothing is kept
+cdef long long held_limit = 1 << 62     # atomic: from which nothing is kept,
+cdef long long cached_limit = 1 << 62   # atomic: and of cached, the same
 
 cdef int bin_of(size_t n, size_t* size) noexcept nogil:
     """Index of the class that holds n bytes, and its block size."""
@@ -290,7 +314,7 @@ cdef char* block_alloc(size_t n) noexcept nogil:
     if DFLOW_DEBUG and refused():
         return NULL
     if n <= SMALL or DFLOW_PLAIN_MALLOC:
-        return <char*>malloc(n if n > 0 else 1)
+        return <char*>small_new(n)
     if n > <size_t>1 << 62:
         return NULL
     i = bin_of(n, &size)
@@ -337,26 +361,43 @@ cdef void block_free(char* p, size_t n) noexcept nogil:
         return
     given_back(p, n)
     i = bin_of(n, &size)
-    add_i64(&cached, size)
-    if load_i64(&held) > load_i64(&held_limit) or not push_block(&bins[i], p):
+    if (add_i64(&cached, size) > load_i64(&cached_limit) or load_i64(&held) > load_i64(&held_limit)
+            or not push_block(&bins[i], p)):
         add_i64(&cached, -<long long>size)
         add_i64(&held, -<long long>size)
         free(p)
 
-cdef void release_blocks() noexcept nogil:
-    """Return every cached block to the system."""
+cdef long long release_blocks() noexcept nogil:
+    """Return every cached block to the system: how many bytes."""
     cdef int i
     cdef char* p
+    cdef long long released = 0
     for i in range(BINS):
         p = pop_block(&bins[i])
         while p != NULL:
             free(p)
             add_i64(&cached, -<long long>size_of_bin(i))
             add_i64(&held, -<long long>size_of_bin(i))
+            released += size_of_bin(i)
             p = pop_block(&bins[i])
+    return released
 
 cdef void set_block_limit(long long n) noexcept:
     store_i64(&held_limit, n)
+    if load_i64(&held) > n:
+        release_blocks()
+
+cdef long long set_cached_limit(long long n) noexcept:
+    cdef long long before = load_i64(&cached_limit)
+    store_i64(&cached_limit, n)
+    if load_i64(&cached) > n:
+        release_blocks()
+    return before
+
+cdef long long trim_blocks() noexcept nogil:
+    cdef long long released = release_blocks()
+    malloc_trim(0)
+    return released
 
 cdef BlockBytes block_bytes() noexcept nogil:
     cdef BlockBytes b

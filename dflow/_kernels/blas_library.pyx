@@ -6,6 +6,7 @@ import sys
 import threading
 
 from dflow._kernels.kernel cimport raise_current
+from dflow._base.allocator cimport release_blocks
 from dflow._base.atomics cimport store_int
 from dflow._base.threads cimport bell_init, bell_lock, bell_unlock
 from dflow._kernels.openblas import environment
@@ -193,8 +194,13 @@ cdef bint any_room(size_t size) noexcept nogil:
     return found
 
 cdef bint _any_room(size_t size) noexcept nogil:
-    cdef void* p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    cdef void* p = reserved(size)
+    if p == MAP_FAILED and release_blocks():
+        p = reserved(size)
     return p != MAP_FAILED and munmap(p, size) == 0
+
+cdef inline void* reserved(size_t size) noexcept nogil:
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
 
 cdef class Caller:
     """A context in which NumPy itself may call LAPACK, for a matrix of so many elements at most."""

@@ -207,13 +207,14 @@ def test_a_worker_that_is_killed():
         assert total.result(HANG).tolist() == [2 * sum(range(60))] * 1000
 
 
-def hungry(tries, dask_worker=None):
+def hungry(tries):
     """The first time there is no memory; then all chunks have been written out, and what was kept has gone."""
     worker = distributed.get_worker()
     worker.hungry = getattr(worker, "hungry", 0) + 1
     if worker.hungry <= tries:
         raise MemoryError("not yet")
-    return worker.hungry, len(worker.data.fast), len(worker.data.slow), dflow.engine.memory_stats()["cached"] < 10_000_000
+    cached = dflow.engine.memory_stats()["cached"]
+    return worker.hungry, len(worker.data.fast), len(worker.data.slow), cached < 10_000_000
 
 
 @pytest.mark.parametrize("tries", [1, 2])

@@ -23,6 +23,7 @@ ACCEPTED = {
     r"dflow\._\w+\.\w+ failed to find stubs": "private",
     r"dflow\._notebook\.Timing@": "made where IPython is",
     r"dflow\.gradients\.draws\._nodes ": "private, and cached",
+    r"dflow\._(ranks\.model\.way_for|remote\.as_at) ": "private, and cached",
     r"dflow\.ops\.": "nothing public: it is read as source, without annotations",
     r"dflow\._array\.(core\.(?!ndarray)|array_type)": "private, but for ndarray",
     r"dflow\._functions\.ufunc\.(?!ufunc)": "private, but for ufunc",

@@ -265,7 +265,8 @@ cdef object made_or_like(maker ours, function, like, a, dtype, order, device, co
     if foreign_like(like):
         return made_like(function, like, a, dtype, order, device, copy)
     if elsewhere(device):
-        return device.__array_function__(function, (type(device),), (a,), {"dtype": dtype, "order": order, "copy": copy})
+        given = {"dtype": dtype, "order": order, "copy": copy}
+        return device.__array_function__(function, (type(device),), (a,), given)
     try:
         return ours(a, dtype, order, device, copy)
     except NotHeld as error:

@@ -107,7 +107,46 @@ def named(nbytes):
     return f"{nbytes} bytes"
 
 
-PARTS = {"measured": measured, "computed": computed}
+def trained(steps):
+    """Steps of training, in a rank: gradients are summed while those of layers before are computed."""
+    import dflow
+    import dflow.numpy as np
+    from dflow import autograd, gluon
+    net, loss = gluon.nn.Sequential(), gluon.loss.L2Loss()
+    for width in 800, 800, 800, 1:
+        net.add(gluon.nn.Dense(width, activation="relu" if width > 1 else None))
+    net.initialize()
+    x = np.ones((256, 400))
+    net(x)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01}, kvstore="dist_sync")
+    for _ in range(steps):
+        with autograd.record():
+            error = loss(net(x), x[:, :1])
+        error.backward()
+        trainer.step(256)
+    dflow.waitall()
+
+
+def lanes(run):
+    """What two workers do in a step of training, by one profile of both."""
+    from distributed import Client, LocalCluster
+
+    import dflow
+    with LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as made, Client(made) as client:
+        dflow.distributed.setup(client)
+        dflow.distributed.run(client, trained, 3)
+        with dflow.distributed.profile(client) as profile:
+            dflow.distributed.run(client, trained, 6)
+    last = max(event.stop for events in profile.workers.values() for event in events)
+    steps = sorted(event.start for event in next(iter(profile.workers.values())) if "sgd" in event.name.lower())
+    begin = steps[len(steps) // 2] if steps else last / 2
+    for rank, events in enumerate(profile.workers.values()):
+        some = [event._replace(start=event.start - begin, stop=event.stop - begin, lane=event.lane)
+                for event in events if begin <= event.start and event.stop <= last]
+        yield Row(f"rank {rank}", last * 1e3, "ms", dflow=last, note="lanes", events=some)
+
+
+PARTS = {"measured": measured, "computed": computed, "lanes": lanes}
 
 
 @experiment("cluster", "sums over processes, measured and by the model", "15 ms for 4 MB over 2 processes", sizes=SIZES,

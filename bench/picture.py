@@ -18,8 +18,9 @@ def draw(rows, machine, folder):
     pictures = {"latest.png": (_overview, [row for row in rows if row.experiment not in LARGE]),
                 "sweep.png": (_sweep, [row for row in rows if row.experiment == "sweep"]),
                 "scheduling.png": (_scheduling, [row for row in rows if row.experiment == "scheduling"]),
-                "cluster.png": (_cluster, [row for row in rows if row.experiment == "cluster"]),
-                "devices.png": (_lanes, [row for row in rows if row.events])}
+                "cluster.png": (_cluster, [row for row in rows if row.experiment == "cluster" and not row.events]),
+                "ranks.png": (_lanes, [row for row in rows if row.experiment == "cluster" and row.events]),
+                "devices.png": (_lanes, [row for row in rows if row.experiment != "cluster" and row.events])}
     drawn = []
     for name, (draw_it, some) in pictures.items():
         figure = draw_it(some) if some else None

@@ -19,6 +19,8 @@ import sys
 import threading
 import types
 import uuid
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy
@@ -29,7 +31,9 @@ from dflow._array.core import is_array
 from dflow._ranks.exchange import WorkerLost, portable
 
 PACKAGE = __name__.partition(".")[0] + "."
-ARRIVE = 300                # seconds that a worker waits for what another one is to send
+LOOK = 5                    # seconds between looks whether a worker is there that is to send something
+INPLACE = frozenset("fill itemset partition put resize sort".split())
+WRITERS = frozenset("copyto fill_diagonal place put put_along_axis putmask".split())
 HOW_MANY = 1000             # operations that are sent at once, at most
 
 
@@ -46,6 +50,20 @@ def packed(value):
     return to_serialize(Packed(value))
 
 
+def dumps(value):
+    """As Dask pickles, functions without a name, too: bytes, and buffers."""
+    from distributed.protocol import pickle as dasks
+
+    buffers = []
+    return dasks.dumps(value, buffer_callback=buffers.append), buffers
+
+
+def loads(data, buffers):
+    from distributed.protocol import pickle as dasks
+
+    return dasks.loads(data, buffers=buffers)
+
+
 class Reference:
     """What an argument stands for on the worker."""
 
@@ -54,10 +72,14 @@ class Reference:
 
 
 class Failed:
-    """An error, in place of a value."""
+    """An error, in place of a value: without the frames that it passed, and what these hold."""
 
     def __init__(self, error):
-        self.error = error
+        self.error = pickle.loads(pickle.dumps(portable(error)))
+
+    def tell(self):
+        """Raise it: a copy, as it may be raised again."""
+        raise pickle.loads(pickle.dumps(self.error))
 
 
 def mapped(x, function):
@@ -80,59 +102,71 @@ class Table:
     def __init__(self, worker):
         self.worker, self.values, self.lock = worker, {}, asyncio.Lock()
         self.arrived = {}               # futures of what other workers send
-        self.sending = set()            # tasks
+        self.thread = ThreadPoolExecutor(1, "dflow-table")     # of its own, as it waits for what others send
 
     async def run(self, noted):
         async with self.lock:
-            await asyncio.to_thread(self._run, noted, asyncio.get_running_loop())
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self.thread, self._run, noted, loop)
 
     def _run(self, noted, loop):
-        for what, number, *rest in noted:
-            if what == "free":
-                self.values.pop(number, None)
-            elif what == "send":
-                value = mapped(self.values[number], _copied)        # what follows here may write to it
-                asyncio.run_coroutine_threadsafe(self._send(value, *rest), loop)
-            elif what == "take":
-                self.values[number] = self._take(number, loop, *rest)
-            else:
-                self.values[number] = self._called(*rest)
+        for number, data, buffers in noted:
+            try:
+                what, *rest = loads(data, buffers)
+                if what == "free":
+                    self.values.pop(number, None)
+                elif what == "send":
+                    value = mapped(self.values[number], _copied)        # what follows here may write to it
+                    asyncio.run_coroutine_threadsafe(self._send(value, *rest), loop)
+                else:
+                    self.values[number] = (self._take(number, loop, *rest) if what == "take"
+                                           else self._called(*rest))
+            except Exception as error:      # of what cannot be read here, or for which there is no memory
+                self.values[number] = Failed(error)
 
     def _called(self, function, args, keywords, line):
-        try:
-            args, keywords = mapped((args, keywords), self._value)
-        except Exception as error:
-            return Failed(error)
+        failed = []
+        args, keywords = mapped((args, keywords), lambda x: self._value(x, failed))
+        if failed:
+            return failed[0]
         try:
             return as_at(*line)(function, args, keywords)
         except Exception as error:
             error.add_note("submitted at {}:{} in {}".format(*line))
-            return Failed(portable(error))
+            return Failed(error)
 
-    def _value(self, x):
+    def _value(self, x, failed):
         value = self.values[x.number] if isinstance(x, Reference) else x
         if isinstance(value, Failed):
-            raise value.error
+            failed.append(value)
         return value
 
     def future(self, number):
         return self.arrived.setdefault(number, asyncio.get_running_loop().create_future())
 
-    def _take(self, number, loop, address):
+    def _take(self, number, loop, address, other):
+        """What another worker sends, for as long as that is there."""
         async def taken():
-            async with asyncio.timeout(ARRIVE):
-                return await self.future(number)
+            future = self.future(number)
+            while not (await asyncio.wait([future], timeout=LOOK))[0]:
+                await self.worker.rpc(address).identity()
+            return future.result()
         try:
             return asyncio.run_coroutine_threadsafe(taken(), loop).result()
-        except TimeoutError:
-            return Failed(TimeoutError(f"the worker at {address} has sent nothing in {ARRIVE} seconds"))
+        except OSError:
+            return Failed(WorkerLost(other, address))
         finally:
             loop.call_soon_threadsafe(self.arrived.pop, number, None)
 
     async def _send(self, value, address, name, number):
         value = await asyncio.to_thread(_read, value)
-        with suppress(OSError):             # who waits for it there is told by the time
-            await self.worker.rpc(address).dflow_put(name=name, number=number, value=packed(value))
+        there = self.worker.rpc(address)
+        with suppress(OSError):             # it is gone, and nobody waits for this there
+            try:
+                data = dumps(value)
+            except Exception as error:
+                data = dumps(Failed(error))
+            await there.dflow_put(name=name, number=number, value=packed(data))
 
 
 @functools.lru_cache(1000)
@@ -152,7 +186,7 @@ def _read(value):
         mapped(value, lambda x: x.wait_to_read() if is_array(x) else None)
         return value
     except Exception as error:
-        return Failed(portable(error))
+        return Failed(error)
 
 
 async def _open(name, dask_worker):
@@ -171,15 +205,25 @@ async def _open(name, dask_worker):
             value = await asyncio.to_thread(_read, value)
         if what == "about" and not isinstance(value, Failed):
             value = about(value)
-        return packed(value)
+        try:
+            return packed(dumps(value))
+        except Exception as error:          # it cannot be sent
+            return packed(dumps(Failed(error)))
+
+    async def drop(name):
+        """No client has anything of it any more."""
+        table = tables.pop(name, None)
+        if table is not None:
+            table.thread.shutdown(wait=False)
 
     async def put(name, number, value):
         if name in tables:
             future = tables[name].future(number)
             if not future.done():
-                future.set_result(value.value)
+                future.set_result(loads(*value.value))
 
-    for handler, function in ("dflow_run", run), ("dflow_get", get), ("dflow_put", put):
+    for handler, function in ("dflow_run", run), ("dflow_get", get), ("dflow_put", put), (
+            "dflow_drop", drop):
         dask_worker.handlers.setdefault(handler, function)
 
 
@@ -207,7 +251,7 @@ class WorkerDevice:
         self._noted = collections.deque()
         self._lock = threading.Lock()           # over: _sender
         self._sender = None                     # a future: of what sends, while something does
-        self._lost = None
+        self._lost = False
 
     def __repr__(self):
         return f"worker({self.device_id})"
@@ -220,25 +264,52 @@ class WorkerDevice:
     def note(self, what, number, *rest):
         self._noted.append((what, number, *rest))
         with self._lock:
-            if self._sender is None and self._lost is None:
-                self._sender = asyncio.run_coroutine_threadsafe(self._send(), self._client.loop.asyncio_loop)
+            self._begin()
+
+    def free(self, number):
+        """The same of what ends, whenever Python finds that: maybe while this very thread has the lock. Then it goes
+        with what is noted next."""
+        self._noted.append(("free", number))
+        if self._lock.acquire(blocking=False):
+            try:
+                self._begin()
+            finally:
+                self._lock.release()
+
+    def _begin(self):
+        if self._lost:
+            self._noted.clear()
+        elif self._sender is None:
+            self._sender = asyncio.run_coroutine_threadsafe(self._send(), self._client.loop.asyncio_loop)
 
     async def _send(self):
-        while True:
-            noted = []
-            while self._noted and len(noted) < HOW_MANY:
-                noted.append(self._noted.popleft())
-            if noted:
-                try:
-                    noted = await asyncio.to_thread(mapped, noted, _settled)
+        done = False
+        while not done:
+            try:
+                noted = await asyncio.to_thread(self._next)
+                if noted:
                     await self._client.rpc(self.address).dflow_run(name=self._name, noted=packed(noted))
-                except OSError as error:
-                    self._lost = WorkerLost(self.device_id, self.address)
-                    self._lost.__cause__ = error
-            with self._lock:
-                if not self._noted or self._lost is not None:
-                    self._sender = None
-                    return
+            except BaseException as error:
+                self._lost = True
+                if not isinstance(error, OSError):
+                    raise
+            finally:
+                with self._lock:
+                    done = not self._noted or self._lost
+                    if done:
+                        self._sender = None
+
+    def _next(self):
+        """What is to be sent, each for itself, as it is read there: when what is given is there."""
+        noted = []
+        while self._noted and len(noted) < HOW_MANY:
+            what, number, *rest = self._noted.popleft()
+            try:
+                data = dumps((what, *mapped(rest, _settled)))
+            except Exception as error:
+                data = dumps(("call", _fail, (Failed(error),), {}, rest[-1]))
+            noted.append((number, *data))
+        return noted
 
     def call(self, function, *args, **keywords):
         """Have the worker call a function, with its arrays in place of those that stand for them.
@@ -261,9 +332,13 @@ class WorkerDevice:
             For an array of another device.
         """
         number = next(self._numbers)
+        self.change(number, function, *args, **keywords)
+        return Remote(self, number)
+
+    def change(self, number, function, *args, **keywords):
+        """The same, for what has that number from then on."""
         given = mapped((args, keywords), self._argument)        # which args and keywords keep until they are noted
         self.note("call", number, function, *given, _line())
-        return Remote(self, number)
 
     def _argument(self, x):
         if isinstance(x, Remote):
@@ -276,8 +351,10 @@ class WorkerDevice:
         """A copy of an array on this device; from another worker it goes directly. See Remote.copyto()."""
         if isinstance(x, Remote) and x.device is not self:
             number = next(self._numbers)
+            if x.device._lost:
+                return self.call(_fail, Failed(WorkerLost(x.device.device_id, x.device.address)))
             x.device.note("send", x.number, self.address, self._name, number)
-            self.note("take", number, x.device.address)
+            self.note("take", number, x.device.address, x.device.device_id)
             return Remote(self, number)
         return self.call(operator.methodcaller("copy") if isinstance(x, Remote) else np.array, x)
 
@@ -291,18 +368,17 @@ class WorkerDevice:
         """What is known of a value ("about"), or itself: waits."""
         value = self._client.sync(self._get, number, what)
         if isinstance(value, Failed):
-            raise value.error
+            value.tell()
         return value
 
     async def _get(self, number, what):
         while self._sender is not None:
-            await asyncio.wrap_future(self._sender)
-        if self._lost is not None:
-            raise self._lost
-        try:
-            return (await self._client.rpc(self.address).dflow_get(name=self._name, number=number, what=what)).value
-        except OSError as error:
-            raise WorkerLost(self.device_id, self.address) from error
+            await asyncio.shield(asyncio.wrap_future(self._sender))         # Ctrl-C ends this wait alone
+        if not self._lost:
+            with suppress(OSError):
+                there = self._client.rpc(self.address)
+                return loads(*(await there.dflow_get(name=self._name, number=number, what=what)).value)
+        raise WorkerLost(self.device_id, self.address)
 
 
 class Given:
@@ -329,9 +405,28 @@ def _method(x, name, args, keywords):
     return getattr(x, name)(*args, **keywords)
 
 
+def _inplace(x, name, args, keywords):
+    getattr(x, name)(*args, **keywords)
+    return x
+
+
 def _set(x, key, value):
     x[key] = value
     return x
+
+
+def _kept(x, result):
+    return x
+
+
+def _depends(x, result):
+    """What was to be written to is what failed, if that did."""
+    if isinstance(x, Remote):
+        x.device.change(x.number, _kept, x, result)
+
+
+def _fail(failed):
+    """Not called: what is given a Failed fails."""
 
 
 def _line():
@@ -360,7 +455,7 @@ class Remote(NDArrayOperatorsMixin):
 
     def __del__(self):
         with suppress(Exception):           # Python may be ending
-            self.device.note("free", self.number)
+            self.device.free(self.number)
 
     def __reduce__(self):
         return pickle.loads, (pickle.dumps(self.read()),)
@@ -371,11 +466,17 @@ class Remote(NDArrayOperatorsMixin):
         function = ufunc if how == "__call__" else getattr(ufunc, how)
         if out is not None:
             keywords["out"] = out
-        result = self._device_of(inputs, keywords).call(function, *inputs, **keywords)
+        device = self._device_of(inputs, keywords)
+        result = device.call(function, *inputs, **keywords)
+        for x in (inputs[:1] if how == "at" else out or ()):
+            _depends(x, result)
         return result if out is None else out[0] if len(out) == 1 else out
 
     def __array_function__(self, function, types, args, keywords):
-        return self._device_of(args, keywords).call(function, *args, **keywords)
+        result = self._device_of(args, keywords).call(function, *args, **keywords)
+        for x in (*(args[:1] if function.__name__ in WRITERS else ()), keywords.get("out")):
+            _depends(x, result)
+        return result
 
     def _device_of(self, args, keywords):
         found = []
@@ -385,13 +486,15 @@ class Remote(NDArrayOperatorsMixin):
     def __getattr__(self, name):
         if name.startswith("_") or not callable(getattr(np.ndarray, name, None)):
             raise AttributeError(f"an array on a worker has no attribute {name!r}")
+        if name in INPLACE:
+            return lambda *args, **keywords: self.device.change(self.number, _inplace, self, name, args, keywords)
         return lambda *args, **keywords: self.device.call(_method, self, name, args, keywords)
 
     def __getitem__(self, key):
         return self.device.call(operator.getitem, self, key)
 
     def __setitem__(self, key, value):
-        self.device.call(_set, self, key, value)
+        self.device.change(self.number, _set, self, key, value)
 
     @property
     def T(self):
@@ -544,4 +647,17 @@ def _wait(x):
 def devices(client):
     name = uuid.uuid4().hex
     addresses = sorted(client.run(_open, name))
-    return [WorkerDevice(client, address, number, name) for number, address in enumerate(addresses)]
+    made = [WorkerDevice(client, address, number, name) for number, address in enumerate(addresses)]
+    for device in made:
+        weakref.finalize(device, _drop, client, device.address, name).atexit = False
+    return made
+
+
+def _drop(client, address, name):
+    """A device that nobody has any more: its table goes, too."""
+    async def drop():
+        with suppress(OSError):
+            await client.rpc(address).dflow_drop(name=name)
+
+    if client.status == "running":
+        client.loop.add_callback(drop)

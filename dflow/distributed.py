@@ -33,7 +33,7 @@ from dflow._array.core import is_array, window
 from dflow._functions.buffers import adopt
 from dflow._functions.host_task import host
 from dflow._profile import trace
-from dflow._ranks.exchange import Exchange, WorkerLost
+from dflow._ranks.exchange import Exchange, WorkerLost, portable
 from dflow._ranks.model import hosts_of
 from dflow._ranks.place import enter, group
 from dflow._ranks.store import LANE, start_lane
@@ -49,6 +49,9 @@ def __dir__():
 
 
 TRIM_MS = 200
+BEGIN = 10              # seconds between the opening of a group and the first of its tasks, at most
+READ = 30               # seconds for a result that is there; then its worker is looked for
+CLOSE = 10              # seconds for workers to hear that a group has ended; who does not is stopped, or gone
 VERSION = "__import__('dflow').__version__"     # where dflow is missing, a function of its own could not be loaded
 
 
@@ -254,7 +257,8 @@ class profile:
     def _ended(self):
         left = self._client.nthreads()
         there = [address for address in self._there if address in left]
-        return self._client.run(_end_profile, workers=there) if there else {}
+        ended = self._client.run(_end_profile, workers=there, on_error="return") if there else {}
+        return {address: found for address, found in ended.items() if isinstance(found, tuple)}
 
     def __exit__(self, kind, error, traceback):
         ended = self._ended()
@@ -271,6 +275,7 @@ async def _begin_profile(dask_worker):
     if getattr(dask_worker, "dflow_profile", None) is not None:
         raise RuntimeError(f"{dask_worker.address} is being profiled already")
     timeline = engine.timeline()
+    dask_worker.dflow_profile = 0, timeline
 
     def begin():
         timeline.__enter__()
@@ -307,7 +312,9 @@ def _waiting(run):
         def settled(data):
             try:
                 return _settled(task(data))
-            except MemoryError:
+            except MemoryError as error:
+                if getattr(error, "once", False):
+                    raise
                 _make_room()
             return _settled(task(data))
         return run(settled, data, *rest)
@@ -398,7 +405,7 @@ def _hand_on(task, came):
         came.set_result(task.result())
     except CancelledError:
         came.set_exception(RuntimeError("the worker has closed"))
-    except Exception as error:
+    except BaseException as error:
         came.set_exception(error.with_traceback(None))      # where the loop was is nobody's concern
 
 
@@ -417,7 +424,13 @@ class Group:
         self.rank, self.size, self.hosts = addresses.index(worker.address), len(addresses), hosts_of(addresses)
         self.exchange = Exchange(self.rank, addresses, timeout, self._carry)
         self.turn = np.zeros(1, device=LANE)    # written by who waits: one sum after the other, as submitted
+        self.opened = time.monotonic()
         self.counts = {}                # of the sums by key: ranks agree by these on what belongs together
+
+    def is_left(self):
+        """Whether the task is gone, or never came, in which this rank runs."""
+        return time.monotonic() - self.opened > BEGIN and (
+            _task_name(self.rank, self.name) not in self.worker.state.tasks)
 
     def sum(self, key, x, only_first=False, priority=0):
         """A pending array: the sum of the arrays of all ranks, or that of the first."""
@@ -425,7 +438,14 @@ class Group:
         came, out = Future(), np.empty(x.shape, x.dtype, device=LANE)
 
         def send(error):
-            given = window(x).copy() if error is None else error
+            try:
+                given = window(x).copy() if error is None else error
+                hand_over(given)
+            except BaseException as failed:         # else the others, and this lane, would wait for ever
+                came.set_exception(failed)
+                self.worker.loop.add_callback(self.exchange.fail, portable(failed))
+
+        def hand_over(given):
             task = asyncio.run_coroutine_threadsafe(self._sum(key, count, given, only_first, priority),
                                                     self.worker.loop.asyncio_loop)
             task.add_done_callback(lambda task: _hand_on(task, came))
@@ -459,11 +479,20 @@ class Group:
         await there.dflow_deliver(group=self.name, letters=to_serialize(Letters(letters)))
 
 
+_open_here = {}         # the address of the worker of this process that is a rank, by the group's name
+
+
 async def _open(name, addresses, timeout, dask_worker):
     groups = dask_worker.__dict__.setdefault("dflow_groups", {})
+    for old in [old for old, there in groups.items() if there.is_left()]:       # whose client is gone
+        await _close(old, dask_worker)
     if groups:
         raise RuntimeError(f"{dask_worker.address} is a rank of another group, which has not ended")
+    if _open_here:
+        raise RuntimeError(f"{dask_worker.address} is in one process with {', '.join(_open_here.values())}: ranks need "
+                           "processes of their own, as of LocalCluster(processes=True)")
     groups[name] = Group(name, addresses, timeout, dask_worker)
+    _open_here[name] = dask_worker.address
 
     async def deliver(group, letters):
         """What another rank sends; of a group that has ended nothing is kept."""
@@ -474,16 +503,24 @@ async def _open(name, addresses, timeout, dask_worker):
 
 
 async def _close(name, dask_worker, error=None):
-    group = dask_worker.dflow_groups.pop(name, None)
+    group = dask_worker.__dict__.get("dflow_groups", {}).pop(name, None)
     if group is not None:
+        _open_here.pop(name, None)
         group.exchange.fail(error or RuntimeError("the group has ended"))
 
 
 def _as_rank(name, fn, args):
+    worker = distributed.get_worker()
+    there = worker.__dict__.get("dflow_groups", {}).get(name)
+    if there is None:
+        raise RuntimeError(f"the group has ended, or the worker at {worker.address} has begun anew since")
     start_lane()
-    enter(distributed.get_worker().dflow_groups[name])
+    enter(there)
     try:
         return _settled(fn(*args))
+    except MemoryError as error:
+        error.once = True               # what it has summed cannot be summed again
+        raise
     finally:
         enter(None)
 
@@ -542,40 +579,49 @@ def run(client, fn, *args, workers=None, timeout=300):
     missing = [repr(address) for address in addresses if address not in there]
     if missing or not addresses:
         raise ValueError(f"workers must be addresses of workers of the cluster, not {', '.join(missing) or 'none'}")
-    name = uuid.uuid4().hex
-    client.run(_open, name, addresses, timeout, workers=addresses)
-    futures = [client.submit(_as_rank, name, fn, args, workers=[address], allow_other_workers=False, pure=False,
-                             retries=0, key=f"dflow-rank-{i}-{name}") for i, address in enumerate(addresses)]
-    error = None
+    name, futures, error = uuid.uuid4().hex, [], None
     try:
-        error = _watched(client, futures, addresses)
+        client.run(_open, name, addresses, timeout, workers=addresses)
+        futures += [client.submit(_as_rank, name, fn, args, workers=[address], allow_other_workers=False, pure=False,
+                                  retries=0, key=_task_name(i, name)) for i, address in enumerate(addresses)]
+        results, error = _watched(client, futures, addresses)
         if error is not None:
             raise error
-        return client.gather(futures)
+        return results
     finally:
-        with suppress(OSError):                     # the scheduler is gone: the workers close
+        with suppress(OSError):                     # the scheduler is gone: the workers close; or one does not answer
             client.cancel(futures, force=True)
             there = client.nthreads()               # scheduler_info() may have none, while the client renews it
             left = [address for address in addresses if address in there]
             if left:
-                client.run(_close, name, workers=left, error=error)
+                client.sync(client._run, _close, name, workers=left, error=error, callback_timeout=CLOSE)
+
+
+def _task_name(rank, name):
+    return f"dflow-rank-{rank}-{name}"
 
 
 def _watched(client, futures, addresses):
-    """Until all ranks are done: None; or until one fails, or is lost, or the scheduler is: the error."""
-    waiting, gone = dict(enumerate(futures)), ConnectionError(f"the scheduler at {client.scheduler.address} is gone")
+    """What all ranks return, and None; or None, and the error of the first that fails, or is lost, or of the scheduler.
+    """
+    gone = ConnectionError(f"the scheduler at {client.scheduler.address} is gone")
+    results = {}
     try:
-        while waiting:
+        while len(results) < len(futures):
             there = client.nthreads()
-            for i in waiting:
+            for i in set(range(len(futures))) - results.keys():
                 if addresses[i] not in there:
-                    return WorkerLost(i, addresses[i])
+                    return None, WorkerLost(i, addresses[i])
+            waiting = [future for i, future in enumerate(futures) if i not in results]
             with suppress(TimeoutError):
-                distributed.wait(list(waiting.values()), timeout=0.2, return_when="FIRST_COMPLETED")
-            for i in [i for i, future in waiting.items() if future.done()]:
-                future = waiting.pop(i)
+                distributed.wait(waiting, timeout=0.2, return_when="FIRST_COMPLETED")
+            for i, future in enumerate(futures):
+                if i in results or not future.done():
+                    continue
                 if future.status != "finished":
-                    return future.exception()
+                    return None, future.exception()
+                with suppress(TimeoutError):            # its worker may be gone by now
+                    results[i] = future.result(READ)
     except (OSError, CancelledError) as error:
-        return error if isinstance(error, CancelledError) and client.status == "running" else gone
-    return None
+        return None, error if isinstance(error, CancelledError) and client.status == "running" else gone
+    return [results[i] for i in range(len(futures))], None

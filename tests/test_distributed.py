@@ -463,6 +463,63 @@ def test_what_a_rank_raises(client):
         assert reported in ([], ["ZeroDivisionError('of rank 1')"])
 
 
+def short_of_memory():
+    """In the middle of its sums."""
+    store, rank = kvstore.create("dist_sync"), dflow.distributed.rank()
+    for step in range(4):
+        store.pushpull("x", x := np.full(2, 10.0 ** step + rank))
+        x.wait_to_read()
+        if step == 1 and rank == 1:
+            raise MemoryError("of rank 1")
+
+
+def test_a_rank_is_not_run_again(client):
+    """What it has summed would be summed with what others sum later."""
+    with pytest.raises(MemoryError, match="of rank 1"):
+        dflow.distributed.run(client, short_of_memory)
+    assert dflow.distributed.run(client, summed, lambda rank: np.full(3, rank)) == [[3, 3, 3]] * 3
+
+
+def busy(seconds):
+    time.sleep(seconds)
+
+
+def test_a_group_that_cannot_begin(client):
+    """One worker is busy: the others are free again."""
+    a, b, _ = sorted(addresses(client))
+    other = threading.Thread(target=lambda: dflow.distributed.run(client, busy, 3, workers=[a]))
+    other.start()
+    assert poll(lambda: any(client.run(lambda dask_worker: bool(dask_worker.__dict__.get("dflow_groups"))).values()))
+    with pytest.raises(RuntimeError, match=f"{a} is a rank of another group, which has not ended"):
+        dflow.distributed.run(client, who, workers=[b, a])
+    assert dflow.distributed.run(client, who, workers=[b]) == [(0, 1)]
+    other.join()
+
+
+def test_ranks_of_one_process():
+    with cluster(n_workers=2, processes=False) as made, distributed.Client(made) as client:
+        with pytest.raises(RuntimeError, match="ranks need processes of their own"):
+            dflow.distributed.run(client, who)
+        assert dflow.distributed.run(client, who, workers=addresses(client)[:1]) == [(0, 1)]
+
+
+def dies_when_it_is_done():
+    """Rank 0 returns at once, and its process ends a second later."""
+    if dflow.distributed.rank() == 0:
+        threading.Timer(1, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return np.ones(2_000_000)
+    time.sleep(3)
+    return None
+
+
+def test_a_worker_that_dies_when_its_rank_is_done():
+    """What it returned has been read by then, or it is lost: run() ends."""
+    with cluster(n_workers=2) as made, distributed.Client(made) as client:
+        dflow.distributed.setup(client)
+        results = dflow.distributed.run(client, dies_when_it_is_done)
+        assert results[0].shape == (2_000_000,) and results[1] is None
+
+
 def late(seconds):
     rank = dflow.distributed.rank()
     time.sleep(seconds if rank == 1 else 0)

@@ -223,6 +223,65 @@ def test_a_rank_that_is_lost(seed):
     assert time < when + 65
 
 
+@SEEDS
+@pytest.mark.parametrize("kind", ["error", "shape"])
+def test_an_error_of_what_the_first_has_is_everybodys(seed, kind):
+    """Though the first has all that it needs at once."""
+    rng = random.Random(seed)
+    hosts = some_hosts(rng, 30)
+    bad = rng.randrange(size_of(hosts))
+
+    async def body(rank, exchange):
+        await ranks.asyncio.sleep(rng.random())
+        return await ranks.sum_of(exchange, "x", 0, failing(rng, rank, bad, kind), hosts, way=ranks.first)
+
+    results, time = ranks.run(ranks.Network(hosts, jitter=5, seed=seed), body)
+    assert len({*raised(results)}) == 1 and time < 30
+    assert isinstance(results[0], ZeroDivisionError if kind == "error" else
+                      (ValueError if len(results) > 1 else numpy.ndarray))
+
+
+@SEEDS
+def test_a_later_sum_of_a_key_that_ends_first(seed):
+    """Who is late with the first is named, though it has been there for the second."""
+    rng = random.Random(seed)
+    hosts = some_hosts(rng, 20)
+    if size_of(hosts) < 2:
+        hosts = ((0, 1),)
+    bad = rng.randrange(size_of(hosts))
+    network = ranks.Network(hosts, seed=seed)
+
+    async def body(rank, exchange):
+        async def one(count):
+            await ranks.asyncio.sleep(500 if rank == bad and count == 0 else 0)
+            return await ranks.sum_of(exchange, "x", count, numpy.ones(5), hosts)
+        return await ranks.asyncio.gather(one(0), one(1), return_exceptions=True)
+
+    results, _ = ranks.run(network, body, timeout=50.0)
+    for first, second in results:
+        assert str(first) == f"rank {bad} at {network.names[bad]} has not come to the sum of 'x' in 50 seconds"
+        assert (second == size_of(hosts)).all()
+
+
+def test_letters_that_cannot_go(monkeypatch):
+    """For what reason ever, all are told at once."""
+    network = ranks.Network(((0, 1, 2),))
+    carrier = network.carrier
+
+    def failing_carrier(rank, exchanges):
+        carry = carrier(rank, exchanges)
+
+        async def carries(to, letters):
+            if (rank, to) == (2, 1) and any(letter[1] != "lost" for letter in letters):
+                raise KeyError("no way")
+            await carry(to, letters)
+        return carries
+
+    monkeypatch.setattr(network, "carrier", failing_carrier)
+    results, time = ranks.run(network, lambda r, e: ranks.sum_of(e, "x", 0, numpy.ones(5000), ((0, 1, 2),)))
+    assert raised(results) == [(KeyError, "'no way'")] * 3 and time < 1
+
+
 # ---- the model -------------------------------------------------------------------------------------------------------
 
 @SEEDS

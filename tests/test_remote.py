@@ -1,9 +1,12 @@
 """Arrays on the workers of a cluster: what is done with them is what is done with arrays of ours here."""
 
+import asyncio
 import functools
+import gc
 import os
 import random
 import signal
+import time
 
 import numpy
 import pytest
@@ -186,6 +189,96 @@ def test_errors(devices):
         devices[0].__reduce__()
 
 
+IN_PLACE = {
+    "subscript": lambda x: x.__setitem__(7, 5), "slice": lambda x: x.__setitem__(slice(2), np.ones(3)),
+    "operator": lambda x: x.__iadd__(numpy.ones(4)), "out": lambda x: np.add(x, numpy.ones(4), out=x),
+    "two outs": lambda x: np.divmod(x, numpy.ones(4), out=(x, x)), "at": lambda x: numpy.add.at(x, 9, 1),
+    "method": lambda x: x.put(17, 1), "function": lambda x: np.copyto(x, numpy.ones(9)),
+    "what failed": lambda x: x.__setitem__(slice(2), x.reshape(7)[:2]),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_an_error_in_place_is_that_of_what_was_to_be_written(devices, name):
+    x, y = np.ones(3, device=devices[0]), np.ones(3, device=devices[0])
+    IN_PLACE[name](x)
+    for of in x, x + 1, x.copyto(devices[1]):
+        with pytest.raises((IndexError, ValueError)):
+            of.read()
+    assert y.tolist() == [1, 1, 1]
+
+
+def test_methods_in_place(devices):
+    x = np.asarray([3.0, 1, 2], device=devices[1])
+    assert x.sort() is None and x.tolist() == [1, 2, 3]
+    assert x.fill(4) is None and x.tolist() == [4, 4, 4]
+
+
+class Stubborn:
+    def __reduce__(self):
+        raise TypeError("not I")
+
+
+class Left:
+    """It cannot be read where it comes to."""
+
+    def __reduce__(self):
+        return int, ("x",)
+
+
+def test_what_cannot_be_sent(devices):
+    """Fails alone: an argument, a function, a result, to this process or to another worker."""
+    x = np.ones(3, device=devices[0])
+    for wrong in devices[0].call(len, Stubborn()), devices[0].call(len, Left()):
+        for of in wrong, wrong.copyto(devices[1]):
+            with pytest.raises((TypeError, ValueError)):
+                of.read()
+    there = devices[0].call(Stubborn)
+    for of in there, there.copyto(devices[1]):
+        with pytest.raises(TypeError, match="not I"):
+            of.read()
+    assert devices[0].call(lambda y: y * 2, x).tolist() == [2, 2, 2] and (x + 1).copyto(devices[1]).tolist() == [2] * 3
+
+
+def test_a_read_that_is_given_up(devices):
+    x = np.ones(3, device=devices[0])
+    with Gate() as gate:
+        y = x + gate.hold(np.ones(3))
+        loop = devices[0]._client.loop.asyncio_loop
+        reading = asyncio.run_coroutine_threadsafe(devices[0]._get(y.number, "value"), loop)
+        time.sleep(0.2)
+        reading.cancel()
+        gate.open()
+    assert x.tolist() == [1, 1, 1] and y.shape == (3,)
+
+
+def test_what_ends_while_something_is_noted(devices):
+    """Python may find that in the very thread that has the lock."""
+    x = [np.ones(3, device=devices[0])]
+    with devices[0]._lock:
+        x.clear()
+    assert (np.ones(3, device=devices[0]) + 1).tolist() == [2, 2, 2]
+
+
+def test_what_failed_keeps_no_arguments(client, devices):
+    """Nor does what is made of it."""
+    wrong = np.ones(3, device=devices[0]).reshape(7)
+    address, used = devices[0].address, []
+    for _ in range(4):
+        for _ in range(5):
+            np.ones(1_000_000, device=devices[0]) + wrong
+        devices[0].call(abs, 1).read()
+        assert poll(lambda: client.run(held)[address] < 20)
+        used.append(client.run(live, workers=[address])[address])
+    assert max(used) < 40_000_000
+
+
+def live():
+    dflow.waitall()
+    gc.collect()
+    return dflow.engine.memory_stats()["live"]
+
+
 def held(dask_worker):
     return sum(len(table.values) for table in dask_worker.dflow_tables.values())
 
@@ -222,3 +315,7 @@ def test_a_worker_that_is_killed():
             for _ in range(1000):
                 (x + 1).read()
         assert y.tolist() == [1, 1, 1]
+        for of in (x + 1).copyto(there), x.copyto(there):           # nobody waits long for what cannot come
+            with pytest.raises(dflow.distributed.WorkerLost):
+                of.read()
+        assert (y + 1).tolist() == [2, 2, 2]

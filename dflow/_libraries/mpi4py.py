@@ -38,8 +38,15 @@ class Group:
         out, result = np.empty(x.shape, x.dtype, device=LANE), []
 
         def collect(error):
-            given = numpy.ascontiguousarray(window(x)).reshape(-1) if error is None else error
-            result.append(self._collected(key, given, x, only_first))
+            given = sums = room = None
+            try:                # whatever fails here, all processes take part in what follows
+                given = numpy.ascontiguousarray(window(x)).reshape(-1) if error is None else error
+                if error is None:
+                    sums = given.copy() if only_first else numpy.empty_like(given)
+                    room = numpy.empty(min(len(given), self._step(given)) + self.size, given.dtype)
+            except BaseException as failed:
+                given = failed
+            result.append(self._collected(key, given, sums, room, x, only_first))
 
         def take(_error):
             if isinstance(result[0], BaseException):
@@ -50,27 +57,29 @@ class Group:
         host(take, [self._turn], [out])
         return out
 
-    def _collected(self, key, x, array, only_first):
-        """The sum, or an error, everybody's."""
+    def _step(self, x):
+        """How many elements are summed at once."""
+        return max(self.size, MESSAGE * self.size // x.itemsize)
+
+    def _collected(self, key, x, out, room, array, only_first):
+        """The sum, in `out`, or an error, everybody's. room: for a process's parts of what is summed at once."""
         about = portable(x) if isinstance(x, BaseException) else (key, array.shape, array.dtype.str)
         error = _different(self._comm.allgather(about))
         if error is not None:
             return error
         if only_first:
-            out = x.copy()
             for i in range(0, out.nbytes, 1 << 30):
                 self._comm.Bcast([_bytes(out)[i:i + (1 << 30)], self._MPI.BYTE])
             return out
-        out = numpy.empty_like(x)
-        step = max(1, MESSAGE * self.size // x.itemsize)
+        step = self._step(x)
         for i in range(0, len(x), step):
-            self._add(x[i:i + step], out[i:i + step])
+            self._add(x[i:i + step], out[i:i + step], room)
         return out
 
-    def _add(self, x, out):
+    def _add(self, x, out, room):
         parts, byte = numpy.array_split(x, self.size), self._MPI.BYTE
         own = parts[self.rank]
-        came = numpy.empty((self.size, len(own)), x.dtype)
+        came = room[:self.size * len(own)].reshape(self.size, len(own))
         sizes = [part.nbytes for part in parts]
         places = [sum(sizes[:r]) for r in range(self.size)]
         self._comm.Alltoallv([_bytes(x), sizes, places, byte],

@@ -7,7 +7,8 @@ together then, up to MESSAGE bytes: so many small sums take few messages, and a 
 A sum fails where a rank hands over an error, where arrays differ, and where a letter is waited for too long. Who
 notices tells rank 0 ("alarm"), which asks all ranks ("question") what they have for that sum: they tell when they begin
 it ("answer"). When all have, or after a while, it tells all what is wrong ("verdict"): so all raise the same. A rank
-that cannot be reached is lost, and all sums with it: who finds that tells all others ("lost").
+that cannot be reached is lost, and all sums with it: who finds that, or that letters cannot go, tells all others
+("lost").
 
 Invariants, check():
     E1  letters that came early belong to a sum that has not begun, and has no verdict;
@@ -24,6 +25,7 @@ import numpy
 
 MESSAGE = 4 << 20           # bytes of a message, about
 CONTROL = 1 << 20           # the urgency of letters about errors
+ENDED = 1000                # sums that have ended of which a rank can still tell with what it began them
 ANSWER = 10                 # seconds for an answer, at most; who answers nothing has not come
 
 
@@ -109,7 +111,7 @@ class Exchange:
         self._sums = {}                 # by what
         self._early = {}                # letters for sums that are to begin, by what
         self._verdicts = {}             # the errors of sums that have failed, by what
-        self._ended = {}                # the number of the last sum that has ended, by key
+        self._ended = {}                # with what sums were begun that have ended, the last ones, by what
         self._asked = set()             # for which sums an answer is due when they begin
         self._conferences = {}          # rank 0: answers by rank, as they came, and an event, by what
         self._tasks = set()
@@ -149,13 +151,14 @@ class Exchange:
                     letters.append(letter)
                     size += bytes_of(letter)
                 await self._carry(to, letters)
-        except OSError:                 # distributed's own errors of connections, too
+        except Exception as error:
             box.clear()
-            if self.lost is None:
-                self.fail(WorkerLost(to, self.names[to]))
+            if self.lost is None:           # OSError: distributed's own errors of connections, too
+                gone = isinstance(error, OSError)
+                self.fail(WorkerLost(to, self.names[to]) if gone else portable(error))
                 for rank in range(len(self.names)):
-                    if rank not in (to, self.rank):
-                        self.send(rank, (None, "lost", self.rank, to), CONTROL)
+                    if rank != self.rank and not (gone and rank == to):
+                        self.send(rank, (None, "lost", self.rank, self.lost), CONTROL)
         finally:
             if self._carriers.get(to) is asyncio.current_task():
                 del self._carriers[to]
@@ -165,7 +168,7 @@ class Exchange:
         for what, stage, rank, thing in letters:
             if stage == "lost":
                 if self.lost is None:
-                    self.fail(WorkerLost(thing, self.names[thing]))
+                    self.fail(thing)
             elif stage == "alarm":
                 self._confer(what)
             elif stage == "question":
@@ -207,7 +210,9 @@ class Exchange:
         finally:
             work.cancel()
             del self._sums[what]
-            self._ended[key] = max(count, self._ended.get(key, -1))
+            self._ended[what] = sum.about
+            if len(self._ended) > ENDED:
+                del self._ended[next(iter(self._ended))]
 
     def fail(self, error):
         """No sum ends any more."""
@@ -224,11 +229,11 @@ class Exchange:
     # ---- what is wrong
 
     def _answer(self, what):
-        """With what this rank has begun a sum, when it has; None for one that has ended: it was like others' then."""
-        if what in self._asked and (what in self._sums or what[1] <= self._ended.get(what[0], -1)):
+        """With what this rank has begun a sum, when it has."""
+        if what in self._asked and (what in self._sums or what in self._ended):
             self._asked.discard(what)
-            about = portable(self._sums[what].about) if what in self._sums else None
-            self.send(0, (what, "answer", self.rank, about), CONTROL)
+            about = self._sums[what].about if what in self._sums else self._ended[what]
+            self.send(0, (what, "answer", self.rank, portable(about)), CONTROL)
 
     def _confer(self, what):
         if what not in self._conferences and what not in self._verdicts:
@@ -263,9 +268,9 @@ class Exchange:
             about = answers[rank]
             if isinstance(about, BaseException):
                 return about
-            if about is not None and first is None:
+            if first is None:
                 first = rank, about
-            elif about is not None and about != first[1]:
+            elif about != first[1]:
                 (shape, dtype), (other, kind) = first[1], about
                 return ValueError(f"the arrays of {what[0]!r} differ: rank {first[0]} has one of shape {shape} and "
                                   f"type {numpy.dtype(dtype)}, rank {rank} one of shape {other} and type "

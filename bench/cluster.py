@@ -4,7 +4,6 @@ Measured: clusters of 2, 4 and 8 processes of this machine, which share its core
 of eight ranks and a network of 10 Gb/s, each way to sum and the one that is chosen; and played by ranks that are not
 there (bench/ranks), which run what runs on a cluster. bench/results/cluster.png has both, apart.
 """
-import os
 import time
 
 import numpy
@@ -33,17 +32,10 @@ def means(size, rounds):
     return times[1:]
 
 
-def here(processes, cores):
-    """The links of processes that share cores."""
-    share = max(1, processes / cores)
-    return model.Link(model.LOCAL.message * share, model.LOCAL.byte * share, model.LOCAL.latency)
-
-
 def measured(run):
     from distributed import Client, LocalCluster
 
     import dflow
-    cores = len(os.sched_getaffinity(0))
     for processes in MEASURED if run.full or run.only else MEASURED[:1]:
         with LocalCluster(processes, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
             with Client(cluster) as client:
@@ -53,7 +45,7 @@ def measured(run):
                     took = float(numpy.median(numpy.max(times, axis=0)))
                     hosts = (tuple(range(processes)),)
                     way = model.way_for(size, hosts)
-                    by_model = model.seconds(way, size, hosts, here(processes, cores))
+                    by_model = model.seconds(way, size, hosts)
                     yield Row(f"{named(size)} over {processes} processes here, by {way.name}", took * 1e3, "ms",
                               size=size, limit=15 if (size, processes) == (4_000_000, 2) else None, dflow=took,
                               base=by_model, note=f"measured {processes}")

@@ -131,7 +131,9 @@ async def sum_of(exchange, key, count, x, hosts, way=summed, priority=0):
     async def body(s):
         if isinstance(x, BaseException):
             raise x
-        return (await way(s, x.reshape(-1), hosts)).reshape(x.shape)
+        out = numpy.empty_like(x)
+        await way(s, x.reshape(-1), out.reshape(-1), hosts)
+        return out
 
     return await exchange.sum(key, count, about, body, priority)
 

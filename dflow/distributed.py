@@ -436,19 +436,22 @@ class Group:
         """A pending array: the sum of the arrays of all ranks, or that of the first."""
         count = self.counts[key] = self.counts.get(key, -1) + 1
         came, out = Future(), np.empty(x.shape, x.dtype, device=LANE)
+        given, room = x.copy(), np.empty(x.size, x.dtype)       # of memory that is kept: the system's is slower
 
         def send(error):
             try:
-                given = window(x).copy() if error is None else error
-                hand_over(given)
+                hand_over(window(given) if error is None else error)
             except BaseException as failed:         # else the others, and this lane, would wait for ever
                 came.set_exception(failed)
                 self.worker.loop.add_callback(self.exchange.fail, portable(failed))
 
         def hand_over(given):
-            task = asyncio.run_coroutine_threadsafe(self._sum(key, count, given, only_first, priority),
+            sums = None if isinstance(given, BaseException) else window(room, write=True)
+            task = asyncio.run_coroutine_threadsafe(self._sum(key, count, given, sums, only_first, priority),
                                                     self.worker.loop.asyncio_loop)
             task.add_done_callback(lambda task: _hand_on(task, came))
+
+        kept = [given, room]            # until what is sent of them has been taken
 
         def wait(_error):
             came.exception()
@@ -457,20 +460,22 @@ class Group:
 
         def take(_error):
             window(out, write=True)[...] = came.result()
+            kept.clear()
 
-        host(send, [x], [], always=True)
+        host(send, [given], [], always=True)
         host(wait, [self.turn], [self.turn])
         host(take, [self.turn], [out])
         return out
 
-    async def _sum(self, key, count, x, only_first, priority):
+    async def _sum(self, key, count, x, sums, only_first, priority):
         failed = isinstance(x, BaseException)
         about = x if failed else (x.shape, x.dtype.str)
 
         async def body(s):
             if failed:
                 raise x
-            return (await (first if only_first else summed)(s, x.reshape(-1), self.hosts)).reshape(x.shape)
+            await (first if only_first else summed)(s, x.reshape(-1), sums, self.hosts)
+            return sums.reshape(x.shape)
 
         return await self.exchange.sum(key, count, about, body, priority)
 

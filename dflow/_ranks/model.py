@@ -18,9 +18,10 @@ class Link(NamedTuple):
     latency: float          # seconds on its way
 
 
-LOCAL = Link(400e-6, 0.35e-9, 200e-6)       # between processes of a host, over distributed's connections
-NETWORK = Link(400e-6, 0.8e-9, 300e-6)      # between hosts of a network of 10 Gb/s and more
+LOCAL = Link(300e-6, 0.7e-9, 100e-6)        # between processes of a host, over distributed's connections
+NETWORK = Link(300e-6, 0.8e-9, 300e-6)      # between hosts of a network of 10 Gb/s and more
 ADD = 0.25e-9                               # seconds for a byte to be added
+BEGIN, COPY = 1e-3, 1e-9                    # seconds of any sum, and for a byte that is handed over and comes back
 
 
 class Way(NamedTuple):
@@ -51,12 +52,13 @@ def seconds(way, nbytes, hosts, local=LOCAL, network=NETWORK):
     """What a sum of so many bytes takes by the model."""
     size = sum(map(len, hosts))
     link = local if len(hosts) == 1 else network
+    whole = BEGIN + COPY * nbytes
     if way.name == "tree":
-        return _tree(size, nbytes, link)
+        return whole + _tree(size, nbytes, link)
     width = len(way.rows[0])
     inside = local if len(hosts) == 1 or len(hosts[0]) == width else network
-    total, nbytes = _parts(width, nbytes, inside), nbytes / width
-    return total + (_parts if way.across == "parts" else _tree)(len(way.rows), nbytes, link)
+    across = _parts if way.across == "parts" else _tree
+    return whole + _parts(width, nbytes, inside) + across(len(way.rows), nbytes / width, link)
 
 
 def _parts(size, nbytes, link):

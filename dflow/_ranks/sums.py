@@ -8,12 +8,12 @@ import numpy
 from dflow._ranks.exchange import MESSAGE
 from dflow._ranks.model import way_for
 
-INLINE = 1 << 16            # bytes that the event loop adds itself, rather than by a thread
+INLINE = 1 << 20            # bytes that the event loop adds itself, rather than by a thread
 
 
-async def summed(s, x, hosts):
-    """The sum over all ranks of x, a vector; s: the Sum."""
-    way, out = way_for(x.nbytes, hosts), numpy.empty_like(x)
+async def summed(s, x, out, hosts):
+    """The sum over all ranks of x, a vector, into another one; s: the Sum."""
+    way = way_for(x.nbytes, hosts)
     width = len(way.rows[0]) if way.name == "parts" else 1
     step = max(1, width * MESSAGE // x.itemsize)
     ranks = tuple(rank for host in hosts for rank in host)
@@ -21,15 +21,14 @@ async def summed(s, x, hosts):
     await asyncio.gather(*(
         _tree(s, (k,), ranks, x[i], out[i]) if way.name == "tree" else _parts(s, (k,), way, x[i], out[i])
         for k, i in enumerate(pieces)))
-    return out
 
 
-async def first(s, x, hosts):
+async def first(s, x, out, hosts):
     """What rank 0 has; done when all have it, as an error is to be everybody's."""
-    out, ranks = x.copy(), tuple(rank for host in hosts for rank in host)
+    ranks = tuple(rank for host in hosts for rank in host)
+    numpy.copyto(out, x)
     await _down(s, (), ranks, out)
     await _tree(s, ("all",), ranks, x[:0], x[:0].copy())
-    return out
 
 
 async def add(arrays, out):

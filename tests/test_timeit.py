@@ -1,6 +1,7 @@
 """dflow.timeit(), and its magic in IPython: asynchronous work is in the time."""
 
 import re
+import sys
 
 import pytest
 from engines import configured, queueing
@@ -75,6 +76,7 @@ def test_durations():
 def shell(tmp_path, monkeypatch):
     pytest.importorskip("IPython")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])       # which IPython replaces
     from IPython.core.interactiveshell import InteractiveShell
 
     made = InteractiveShell.instance()

@@ -277,7 +277,7 @@ class WorkerDevice:
                 self._lock.release()
 
     def _begin(self):
-        if self._lost:
+        if self._lost or self._client.status != "running":
             self._noted.clear()
         elif self._sender is None:
             self._sender = asyncio.run_coroutine_threadsafe(self._send(), self._client.loop.asyncio_loop)

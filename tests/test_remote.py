@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import time
+import warnings
 
 import numpy
 import pytest
@@ -302,6 +303,22 @@ def test_threads(devices):
 
     in_threads(*(functools.partial(work, k) for k in range(4)))
     assert made == [100 * (k + 50) for k in range(4)]
+
+
+def test_a_client_that_is_closed():
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None,
+                                  memory_limit="1GB") as made:
+        client = distributed.Client(made)
+        device, = dflow.cluster(client)
+        x = np.ones(3, device=device)
+        assert x.tolist() == [1, 1, 1]
+        client.close()
+        y = x + 1
+        with pytest.raises(Exception, match="(?i)clos|running"):
+            y.read()
+        with warnings.catch_warnings(action="error"):
+            del x, y
+            gc.collect()
 
 
 def test_a_worker_that_is_killed():

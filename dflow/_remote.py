@@ -28,6 +28,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 import dflow.numpy as np
 from dflow._array.core import is_array
+from dflow._base.nested import mapped
 from dflow._ranks.exchange import WorkerLost, portable
 
 PACKAGE = __name__.partition(".")[0] + "."
@@ -80,18 +81,6 @@ class Failed:
     def tell(self):
         """Raise it: a copy, as it may be raised again."""
         raise pickle.loads(pickle.dumps(self.error))
-
-
-def mapped(x, function):
-    """A structure of tuples, lists, dictionaries and slices with function(part) for all else."""
-    if isinstance(x, (tuple, list)):
-        parts = [mapped(part, function) for part in x]
-        return type(x)(parts) if type(x) in (tuple, list) else tuple(parts)
-    if type(x) is dict:
-        return {name: mapped(part, function) for name, part in x.items()}
-    if isinstance(x, slice):
-        return slice(*(mapped(end, function) for end in (x.start, x.stop, x.step)))
-    return function(x)
 
 
 # ---- on the worker ---------------------------------------------------------------------------------------------------

@@ -80,8 +80,8 @@ LAYERS = [
     ["_base.allocator"],
     ["_base.locks"],
     ["_base.thread_state"],
-    ["_base.atomics", "_base.documents", "_base.fpflags", "_base.hooks", "_base.missing", "_base.renamed",
-     "_base.threads"],
+    ["_base.atomics", "_base.documents", "_base.fpflags", "_base.hooks", "_base.missing", "_base.nested",
+     "_base.renamed", "_base.threads"],
 ]
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 FLOORS = list(dict.fromkeys(name.partition(".")[0] for name in DEPTH if "." in name))

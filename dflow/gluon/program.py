@@ -18,6 +18,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from dflow import autograd, npx
 from dflow import numpy as np
 from dflow._array.core import is_array
+from dflow._base.nested import mapped
 from dflow.gluon import parameter
 from dflow.ops.table import TABLE
 
@@ -161,18 +162,6 @@ class Traced(NDArrayOperatorsMixin):
     device = context = ctx
 
 
-def _mapped(x, function):
-    """A structure, with function(part) for each part that is no tuple, list, dictionary or slice."""
-    if isinstance(x, (tuple, list)):
-        return type(x)(_mapped(item, function) for item in x) if type(x) in (tuple, list) else tuple(
-            _mapped(item, function) for item in x)
-    if isinstance(x, dict):
-        return {key: _mapped(item, function) for key, item in x.items()}
-    if isinstance(x, slice):
-        return slice(*(_mapped(end, function) for end in (x.start, x.stop, x.step)))
-    return function(x)
-
-
 class Trace:
     """The calls so far."""
 
@@ -185,10 +174,10 @@ class Trace:
     def call(self, name, args, keywords, function=None):
         """The function's result for the values; noted, if it is an array or several."""
         function = function_of(name) if function is None else function
-        result = function(*_mapped(args, _value), **_mapped(keywords, _value))
+        result = function(*mapped(args, _value), **mapped(keywords, _value))
         if not any(map(is_array, result if isinstance(result, (tuple, list)) else [result])):
             return result
-        self.calls.append(Call(name, tuple(_mapped(args, self.reference)), _mapped(keywords, self.reference)))
+        self.calls.append(Call(name, tuple(mapped(args, self.reference)), mapped(keywords, self.reference)))
         number = len(self.calls) - 1
         if is_array(result):
             return Traced(self, Reference("call", number), result)
@@ -276,7 +265,7 @@ def trace(function, arguments, names, parameters):
              for name, p in parameters.items()}
     for name, x in noted.constants.items():
         kinds[name] = {"shape": list(x.shape), "dtype": str(x.dtype), "grad_req": "null"}
-    return Program(inputs, kinds, noted.calls, _mapped(result, noted.reference)), noted.constants
+    return Program(inputs, kinds, noted.calls, mapped(result, noted.reference)), noted.constants
 
 
 # -- programs --------------------------------------------------------------------------------------
@@ -289,8 +278,8 @@ class Program:
         self._functions = [function_of(call.name) for call in calls]
         self._last = {}                         # of each call, the last one that needs its result
         for number, call in enumerate(calls):
-            _mapped((call.args, call.keywords), lambda x, number=number: self._used(x, number))
-        _mapped(result, lambda x: self._used(x, len(calls)))
+            mapped((call.args, call.keywords), lambda x, number=number: self._used(x, number))
+        mapped(result, lambda x: self._used(x, len(calls)))
         self._ends = {}
         for key, number in self._last.items():
             self._ends.setdefault(number, []).append(key)
@@ -311,10 +300,10 @@ class Program:
             return inputs[x.key] if x.kind == "input" else arrays[x.key]
 
         for number, (call, function) in enumerate(zip(self.calls, self._functions)):
-            results[number] = function(*_mapped(call.args, found), **_mapped(call.keywords, found))
+            results[number] = function(*mapped(call.args, found), **mapped(call.keywords, found))
             for key in self._ends.get(number, ()):
                 del results[key]
-        return _mapped(self.result, found)
+        return mapped(self.result, found)
 
     def to_json(self):
         """Text; from_json() reads it."""

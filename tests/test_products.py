@@ -284,13 +284,19 @@ def test_nobodys_thread_counts_change(loaded):
         assert thread_counts() == loaded
 
 
-ASIDE = """
-import os, time
-import numpy
-theirs = [f"/proc/self/task/{t}/schedstat" for t in os.listdir("/proc/self/task") if int(t) != os.getpid()]
-import dflow, dflow.numpy as np
+# Looks at the time of the threads of a BLAS, which begin with its next product.
+THEIRS = """
+import os, time, numpy
+def theirs_after(product):
+    before = set(os.listdir("/proc/self/task"))
+    product()
+    return [f"/proc/self/task/{t}/schedstat" for t in set(os.listdir("/proc/self/task")) - before]
 def used():
     return sum(int(open(f).read().split()[0]) for f in theirs)
+"""
+ASIDE = """
+import dflow, dflow.numpy as np
+theirs = theirs_after(lambda: numpy.ones((300, 300)) @ numpy.ones((300, 300)))
 x = np.ones(400_000)
 z = x.astype("F")
 time.sleep(0.3)             # new threads look around for work for a while
@@ -305,8 +311,26 @@ print(repr((used() - before, time.process_time_ns() - start)))
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="needs Linux")
 def test_the_threads_of_numpys_blas_stay_out_of_vector_products():
-    (theirs, all_of_us), _ = run(ASIDE)
+    (theirs, all_of_us), _ = run("import numpy" + THEIRS + ASIDE)
     assert theirs < all_of_us / 20
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="needs Linux")
+@pytest.mark.parametrize("first", ["numpy", "scipy.linalg", "dflow"])
+@pytest.mark.parametrize("product", ["x @ x", "scipy.linalg.blas.dgemm(1, x, x)"])
+def test_threads_of_a_blas_sleep_soon_whatever_is_imported_first(first, product):
+    """Left alone they would spin for 2**26 cycles."""
+    used, = run(f"import {first}, numpy, scipy.linalg, dflow" + THEIRS + f"""
+x = numpy.ones((300, 300))
+theirs = theirs_after(lambda: {product})
+time.sleep(0.1)
+before = used()
+for _ in range(5):
+    {product}
+    time.sleep(0.05)
+print(repr((used() - before,)))
+""")[0]
+    assert used < 50_000_000, "nanoseconds, for five products"
 
 
 def test_nobody_waits_with_the_gil_for_numpys_blas():

@@ -9,6 +9,7 @@ from dflow._kernels.kernel cimport raise_current
 from dflow._base.allocator cimport release_blocks
 from dflow._base.atomics cimport store_int
 from dflow._base.threads cimport bell_init, bell_lock, bell_unlock
+from dflow._kernels import openblas
 from dflow._kernels.openblas import environment
 from dflow._kernels.scipy_loader import extension, linked
 
@@ -127,21 +128,27 @@ cdef void* _address(library, str name) except? NULL:
         address = ctypes.cast(function, ctypes.c_void_p).value
     return <void*>address
 
-cdef object _find_threads(Library* b, library):
-    """The pattern of its names if it is OpenBLAS, whose functions for threads are then in b; else None.
+cdef object _naming(library):
+    """The pattern of its names if it is OpenBLAS, else None.
 
     One that is built on OpenMP has other counts in each thread, and is left alone.
     """
     for name in ("scipy_openblas_{}", "scipy_openblas_{}64_", "openblas_{}", "openblas_{}64_"):
         found = hasattr(library, name.format("set_num_threads"))
         if found and getattr(library, name.format("get_parallel"))() != OPENMP:
-            b.get_threads = <get_t>_address(library, name.format("get_num_threads"))
-            b.take_buffer = <take_t>_address(library, "blas_memory_alloc")
-            b.give_buffer = <give_t>_address(library, "blas_memory_free")
-            b.forked = forked
-            b.set_threads = <set_t>_address(library, name.format("set_num_threads"))    # last: with it the rest is used
             return name
     return None
+
+cdef object _find_threads(Library* b, library):
+    """The pattern of its names if it has functions for threads, which are then in b; else None."""
+    name = _naming(library)
+    if name is not None:
+        b.get_threads = <get_t>_address(library, name.format("get_num_threads"))
+        b.take_buffer = <take_t>_address(library, "blas_memory_alloc")
+        b.give_buffer = <give_t>_address(library, "blas_memory_free")
+        b.forked = forked
+        b.set_threads = <set_t>_address(library, name.format("set_num_threads"))    # last: with it the rest is used
+    return name
 
 cdef int _describe(library, name) except -1:
     cdef Dl_info where
@@ -151,6 +158,16 @@ cdef int _describe(library, name) except -1:
     version, kernels = (function().decode() for function in describe)
     dladdr(<void*>scipy_blas.get_threads, &where)
     _config.update(library=os.path.realpath(os.fsdecode(where.dli_fname)), version=version.split()[1], kernels=kernels)
+    return 0
+
+cdef int _settle(library) except -1:
+    """Threads of a copy that was loaded before dflow start again, at its next use, in environment(): as OpenBLAS has
+    them do at a fork. Not where another thread may be using them."""
+    read, stop = (getattr(library, name, None) for name in ("openblas_read_env", "blas_thread_shutdown_"))
+    if threading.active_count() == 1 and _naming(library) is not None and read is not None and stop is not None:
+        with environment():
+            read()
+        stop()
     return 0
 
 # ---- threads ---------------------------------------------------------------------------------------------------------
@@ -287,6 +304,10 @@ cdef void reset_library(Library* b) noexcept:
     if b.callers:
         b.callers = 1
         restore_threads(b)
+
+if "OPENBLAS_THREAD_TIMEOUT" not in os.environ:
+    for module in openblas.early:
+        _settle(ctypes.CDLL(sys.modules[module].__file__))
 
 def config():
     """Which BLAS large matrix products use: its file, its version, and the CPU that its kernels are for. Loads it."""

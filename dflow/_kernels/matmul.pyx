@@ -31,7 +31,7 @@ cdef enum:
                                 # that: it is newer than SciPy's, and there up to twice as fast
     WIDE = 128                  # columns or rows that such a product has at least where tiles pay
     TILE = 1024                 # rows and columns of a tile, at most about so many,
-    LEAST_TILE = 96             # and at least so many
+    LEAST_TILE = 48             # and at least so many
     ONE_THREAD = 8192           # elements up to which OpenBLAS never uses several
     ALL_THREADS = 900           # rows of a matrix from which LAPACK gains by all threads: fewer are faster with one
     ALL_PRODUCTS = 256          # the same where most of the work is products: an inverse, many right-hand sides
@@ -72,7 +72,8 @@ cdef void cut(intp* dims, intp* rows, intp* columns) noexcept nogil:
     elif m == 1:
         c = bands(p, n)
     else:
-        while (by_rows or by_columns) and (r * c < tiles_wanted or m > TILE * r or p > TILE * c):
+        while (by_rows or by_columns) and (r * c < tiles_wanted or m > TILE * r or p > TILE * c) and (
+                m * n * p >= 2 * LEAST * r * c):
             by_rows = m >= 2 * LEAST_TILE * r
             by_columns = p >= 2 * LEAST_TILE * c
             if by_rows and (m * c >= p * r or not by_columns):

@@ -1,6 +1,7 @@
 """The environment in which OpenBLAS is loaded, of which NumPy and SciPy have a copy each."""
 
 import os
+import sys
 from contextlib import contextmanager
 
 
@@ -26,5 +27,7 @@ def environment(coretype=None):
                 os.environ[name] = value
 
 
+# What was imported before dflow, and has a copy's threads look for work as they like.
+early = [name for name in ("numpy.linalg._umath_linalg", "scipy.linalg._fblas") if name in sys.modules]
 with environment():
-    import numpy  # noqa: E402, F401
+    import numpy  # noqa: F401

@@ -653,8 +653,12 @@ cdef inline Task* queue_ready(int index, Lane* lane, Task* ready) noexcept nogil
     return chosen
 
 cdef void ring_done() noexcept nogil:
+    """Who is woken counts as awake from here on: it needs a core, and workers may have all of them."""
     bell_lock(&shared.done_bell)
     store_int(&shared.rings, shared.rings + 1)
+    add_int(&shared.helping, shared.asleep)
+    add_int(&shared.rung, shared.asleep)
+    shared.asleep = 0
     bell_ring_all(&shared.done_bell)
     bell_unlock(&shared.done_bell)
 
@@ -678,7 +682,8 @@ cdef void reset_workers() noexcept:
     cdef int i, k
     cdef Lane* lane
     shared.runners = NULL
-    shared.runners_lock = shared.forking = shared.waiting_all = shared.waiting_room = shared.helping = 0
+    shared.runners_lock = shared.forking = shared.waiting_all = shared.waiting_room = 0
+    shared.helping = shared.asleep = shared.rung = 0
     bell_init(&shared.idle_bell)
     bell_init(&shared.done_bell)
     splits_after_fork()

@@ -4,7 +4,7 @@ from dflow._base.atomics cimport (
     add_i64, add_int, cas_int, cpu_pause, full_fence, glance_int, hint_int, invariant, load_i64, load_int, store_i64)
 from dflow._base.threads cimport (
     Cores, bell_lock, bell_ring_one, bell_unlock, bell_wait_on, cores_all, cores_place, cores_without, now_ns,
-    this_core)
+    sched_yield, this_core)
 from dflow._runtime.events cimport note_woke, watched
 from dflow._base.thread_state cimport CPUS
 from dflow._runtime.graph cimport Task
@@ -234,6 +234,8 @@ cdef void look_around(Runner* me) noexcept nogil:
         turn += 1
         if turn % GLANCES:              # who adds to the group needs its memory, too
             continue
+        if load_int(&shared.rung):      # perhaps for this core
+            sched_yield()
         if group_waits() != me.lane and cores_taken(me.lane):
             return
         now = now_ns()

@@ -98,6 +98,8 @@ cdef struct Shared:
     int helping             # atomic: threads that wait, and are not asleep
     long long seen          # atomic: what `submitted` was when a worker last looked, and
     long long seen_at       # when that had changed
+    int asleep              # done_bell: threads that wait, asleep, not rung for since;
+    int rung                # atomic: that were, and have not run yet
     int rings               # of done_bell, under it: a waiter that saw an older count must look again
     int waiting_all         # atomic: threads that wait for everything
     int waiting_room        # atomic: threads that wait for memory

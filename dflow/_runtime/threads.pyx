@@ -100,6 +100,8 @@ cdef Task* go_on(Runner* me, Task* t, Chain* chain) noexcept nogil:
             chain.behind = now_ns()
         wake_worker(lane, now_ns() - chain.behind > LONG_NS)    # who submitted those may be gone from its core
     leave(me)
+    if t != NULL and load_int(&shared.rung):        # who waited for what is done has more to submit, and may wait for
+        sched_yield()                               # this core: the system would let it, after some milliseconds
     return t
 
 cdef bint overlong(long long* since) noexcept nogil:

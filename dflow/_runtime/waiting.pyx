@@ -261,12 +261,17 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
         elif now - helped < SPIN_NS:
             sched_yield()
         else:
-            add_int(&shared.helping, -1)
             bell_lock(&shared.done_bell)
             if shared.rings == seen:
+                shared.asleep += 1
+                add_int(&shared.helping, -1)
                 bell_wait_ns(&shared.done_bell, longest_sleep(w))
+                if shared.rings != seen:        # who rang has counted it as awake
+                    add_int(&shared.rung, -1)
+                else:
+                    shared.asleep -= 1
+                    add_int(&shared.helping, 1)
             bell_unlock(&shared.done_bell)
-            add_int(&shared.helping, 1)
     take_gil(me)
     return ready
 

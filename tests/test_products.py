@@ -284,19 +284,15 @@ def test_nobodys_thread_counts_change(loaded):
         assert thread_counts() == loaded
 
 
-# Looks at the time of the threads of a BLAS, which begin with its next product.
+# Before dflow runs anything: looks at the time of the threads that there are, of a BLAS.
 THEIRS = """
-import os, time, numpy
-def theirs_after(product):
-    before = set(os.listdir("/proc/self/task"))
-    product()
-    return [f"/proc/self/task/{t}/schedstat" for t in set(os.listdir("/proc/self/task")) - before]
+import os, time
+theirs = [f"/proc/self/task/{t}/schedstat" for t in os.listdir("/proc/self/task") if int(t) != os.getpid()]
 def used():
     return sum(int(open(f).read().split()[0]) for f in theirs)
 """
 ASIDE = """
-import dflow, dflow.numpy as np
-theirs = theirs_after(lambda: numpy.ones((300, 300)) @ numpy.ones((300, 300)))
+import dflow.numpy as np
 x = np.ones(400_000)
 z = x.astype("F")
 time.sleep(0.3)             # new threads look around for work for a while
@@ -311,19 +307,20 @@ print(repr((used() - before, time.process_time_ns() - start)))
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="needs Linux")
 def test_the_threads_of_numpys_blas_stay_out_of_vector_products():
-    (theirs, all_of_us), _ = run("import numpy" + THEIRS + ASIDE)
+    (theirs, all_of_us), _ = run("import numpy, dflow" + THEIRS + ASIDE)
     assert theirs < all_of_us / 20
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="needs Linux")
-@pytest.mark.parametrize("first", ["numpy", "scipy.linalg", "dflow"])
-@pytest.mark.parametrize("product", ["x @ x", "scipy.linalg.blas.dgemm(1, x, x)"])
+@pytest.mark.parametrize("first, product", [
+    ("dflow", "x @ x"), ("numpy", "x @ x"), ("scipy.linalg", "x @ x"),
+    ("scipy.linalg", "scipy.linalg.blas.dgemm(1, x, x)")])
 def test_threads_of_a_blas_sleep_soon_whatever_is_imported_first(first, product):
     """Left alone they would spin for 2**26 cycles."""
     used, = run(f"import {first}, numpy, scipy.linalg, dflow" + THEIRS + f"""
 x = numpy.ones((300, 300))
-theirs = theirs_after(lambda: {product})
-time.sleep(0.1)
+{product}
+time.sleep(0.2)             # new threads look around for work for a while
 before = used()
 for _ in range(5):
     {product}
@@ -585,6 +582,48 @@ def test_linear_algebra_of_stacks_and_of_matrices_beside_each_other(name, n):
             matrices = [function(np, np.array(m)) for m in stack[:50]]
             numpy.testing.assert_allclose([m.asnumpy() for m in matrices], expected[:50], rtol=1e-9, atol=1e-11)
     numpy.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_systems_of_many_columns(seed):
+    """Solved for in parts, by whoever comes: the same bits alone, in a stack, and with any number of workers."""
+    random = numpy.random.default_rng(seed)
+    n = int(numpy.exp(random.uniform(numpy.log(50), numpy.log(600))))
+    k = random.choice([1, n // 2 - 1, n // 2, n, int(random.integers(1, 2 * n))])
+    a, b = random.normal(size=(n, n)) + n ** 0.5 * numpy.eye(n), random.normal(size=(n, k))
+    if seed % 3 == 0:
+        a, b = a + 1j * random.normal(size=(n, n)), b + 0j
+    if seed % 2:
+        a, b = numpy.asfortranarray(a), numpy.repeat(b, 2, axis=1)[::-1, ::2]
+    calls = (lambda a, b: np.linalg.inv(a), np.linalg.solve)
+    results = []
+    for workers in (1, 2, 4):
+        with configured(workers=workers):
+            results.append([call(np.array(a, copy=False), np.array(b, copy=False)) for call in calls])
+            results.append([call(np.array([a, a]), np.array([b, b]))[1] for call in calls])
+            dflow.waitall()
+    results.append([call(np.array(a), np.array(b)) for call in calls])
+    for inverse, solution in results:
+        numpy.testing.assert_array_equal(inverse, results[0][0])
+        numpy.testing.assert_array_equal(solution, results[0][1])
+    assert abs(a @ results[0][0].asnumpy() - numpy.eye(n)).max() < 1e-10
+    assert abs(a @ results[0][1].asnumpy() - b).max() < 1e-10
+    numpy.testing.assert_allclose(results[0][1], numpy.linalg.solve(a, b), rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [64, 99, 255, 300, 513])
+@pytest.mark.parametrize("dtype", ["d", "D"])
+def test_a_singular_matrix_of_many_columns(n, dtype):
+    bad, good = numpy.ones((n, n), dtype), numpy.eye(n, dtype=dtype) * 2
+    for workers in (1, 4):
+        with configured(workers=workers):
+            for a in (bad, numpy.array([good, bad])):
+                found = [np.linalg.inv(np.array(a)), np.linalg.solve(np.array(a), np.array(good))]
+                fine = np.linalg.inv(np.array(good))
+                for x in found:
+                    with pytest.raises(numpy.linalg.LinAlgError, match="Singular matrix"):
+                        x.asnumpy()
+                numpy.testing.assert_array_equal(fine, good / 4)
 
 
 @pytest.mark.parametrize("name, text", [("inv", "Singular matrix"), ("cholesky", "Matrix is not positive definite")])

@@ -13,6 +13,10 @@ ctypedef void (*gemm_t)(char*, char*, int*, int*, int*, void*, void*, int*, void
                         int*) noexcept nogil
 ctypedef void (*gemv_t)(char*, int*, int*, void*, void*, int*, void*, int*, void*, void*, int*) noexcept nogil
 ctypedef void (*syrk_t)(char*, char*, int*, int*, void*, void*, int*, void*, void*, int*) noexcept nogil
+# Of LAPACK, whose integers have 4 bytes or 8: those of one number are read from 8, which begin with the lower 4.
+ctypedef void (*getrf_t)(long long*, long long*, void*, long long*, long long*, long long*) noexcept nogil
+ctypedef void (*getrs_t)(char*, long long*, long long*, void*, long long*, long long*, void*, long long*, long long*,
+                         size_t) noexcept nogil
 ctypedef int (*get_t)() noexcept nogil
 ctypedef void (*set_t)(int) noexcept nogil
 ctypedef void* (*take_t)(int) noexcept nogil
@@ -26,6 +30,10 @@ cdef struct Routines:           # of single and double precision, of both comple
     gemm_t gemm[4]
     gemv_t gemv[4]
     syrk_t syrk[4]
+
+cdef struct Lapack:             # of double precision, real and complex; NULL: not found
+    getrf_t getrf[2]
+    getrs_t getrs[2]
 
 cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
     get_t get_threads
@@ -41,6 +49,7 @@ cdef struct Library:            # a copy of OpenBLAS; zeros: it is another BLAS
 
 cdef Routines scipy_routines    # NULL before load_blas()
 cdef Library scipy_blas, numpy_blas
+cdef Lapack numpy_lapack
 cdef int tiles_wanted           # of a product, at least, if it is large enough; also taken for threads of a library
 
 cdef bint blas_loaded() noexcept

@@ -161,13 +161,15 @@ cdef int _describe(library, name) except -1:
     return 0
 
 cdef int _settle(library) except -1:
-    """Threads of a copy that was loaded before dflow start again, at its next use, in environment(): as OpenBLAS has
-    them do at a fork. Not where another thread may be using them."""
+    """Start the threads of a copy that was loaded before dflow again, in environment(), as OpenBLAS does at a fork. Not
+    where another thread may be using them."""
+    name = _naming(library)
     read, stop = (getattr(library, name, None) for name in ("openblas_read_env", "blas_thread_shutdown_"))
-    if threading.active_count() == 1 and _naming(library) is not None and read is not None and stop is not None:
+    if name is not None and read is not None and stop is not None and threading.active_count() == 1:
         with environment():
             read()
         stop()
+        getattr(library, name.format("set_num_threads"))(getattr(library, name.format("get_num_threads"))())
     return 0
 
 # ---- threads ---------------------------------------------------------------------------------------------------------
@@ -268,7 +270,13 @@ cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
 
 cdef int find_numpy_blas() except -1:
     if numpy_blas.set_threads == NULL:
-        _find_threads(&numpy_blas, ctypes.CDLL(np.linalg._umath_linalg.__file__))
+        library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
+        name = _find_threads(&numpy_blas, library)
+        if name is not None:
+            prefix, ending = name[:name.index("openblas")], "_64_" if name.endswith("64_") else "_"
+            for i, letter in enumerate("dz"):
+                numpy_lapack.getrf[i] = <getrf_t>_address(library, f"{prefix}{letter}getrf{ending}")
+                numpy_lapack.getrs[i] = <getrs_t>_address(library, f"{prefix}{letter}getrs{ending}")
     return 0
 
 cdef void one_thread_each() noexcept nogil:

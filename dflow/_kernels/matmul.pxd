@@ -1,10 +1,14 @@
 """Matrix products in tiles, through SciPy's BLAS, on dflow's own workers; NumPy's linear algebra, guarded."""
 
 from dflow._kernels.kernel cimport intp, Kernel
+from dflow._kernels.lu cimport ColumnPlan
 
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil             # of (m, n) @ (n, p)
 cdef int use_tiles(Kernel* k, int code) except -1                       # in NumPy's product, of this type
-cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1    # if it is of NumPy's linear algebra
+cdef int guard_blas(Kernel* k, object ufunc, int code) except -1        # if it is of NumPy's linear algebra
+cdef int parts_of(Kernel* k, intp* dims) noexcept nogil                 # of a call for one matrix, by columns; or 1
+# False, and a MemoryError: there is no memory.
+cdef bint plan_parts(Kernel* k, char** args, intp* dims, intp* steps, ColumnPlan* p) noexcept nogil
 
 cdef enum BlasUse:              # how a loop uses NumPy's BLAS: see _runtime/gate.pxd
     UNUSED

@@ -15,6 +15,8 @@ from dflow._kernels.blas_library cimport (
     MATRICES, begin_call, end_call, find_numpy_blas, numpy_blas, restore_threads, scipy_blas, scipy_routines,
     tiles_wanted, use_one_thread)
 from dflow._kernels.dtypes cimport CDOUBLE, CFLOAT, DOUBLE, FLOAT, itemsizes
+from dflow._kernels.lu cimport (
+    column_parts, ColumnPlan, columns_loop, cuts_columns, may_cut_columns, plan_columns)
 from dflow._base.atomics cimport invariant
 from dflow._base.allocator cimport memory_zeros
 
@@ -294,6 +296,7 @@ cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's 
     int itemsize
     int first, last             # those that the order of the matrix is the least of; none: it is never alone
     int columns                 # that of how many columns are solved for; 0: it solves nothing
+    int doubles                 # in an element, if these may be cut into parts; else 0
     intp small                  # up to which core dimensions OpenBLAS has one thread
 
 RECTANGULAR = ("svd", "qr", "lstsq")
@@ -308,9 +311,10 @@ cdef inline Product* product_of(Kernel* k) noexcept nogil:
     invariant(k.tag == DATA_PRODUCT, b"the data of a kernel is a Product")
     return <Product*>k.data
 
-cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1:
+cdef int guard_blas(Kernel* k, object ufunc, int code) except -1:
     """Note how the kernel uses NumPy's BLAS, if it is one of its linear algebra."""
     cdef Guarded* w
+    cdef int itemsize = itemsizes[code]
     name = ufunc.__name__
     if ufunc not in VECTORS and ufunc not in qr.values() and getattr(np.linalg._umath_linalg, name, None) is not ufunc:
         return 0
@@ -327,6 +331,8 @@ cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1:
     if name.startswith(RECTANGULAR):
         w.last = 2
     w.columns = 1 if name == "inv" else 2 if name == "solve" else 0
+    if w.columns and (code == DOUBLE or code == CDOUBLE) and may_cut_columns():
+        w.doubles = itemsize // 8
     k.loop, k.data, k.tag = guarded_loop, w, DATA_GUARDED
     k.flags |= MAY_RAISE
     k.resources |= BLAS
@@ -339,9 +345,25 @@ cdef int guard_blas(Kernel* k, object ufunc, int itemsize) except -1:
 cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     cdef Guarded* w = <Guarded*>data
     cdef intp area = dims[1] * dims[2 if w.ndims > 1 else 1]
-    if begin_call(&numpy_blas, MATRICES * w.itemsize * area if w.first and largest_of(w, dims) > w.small else 0):
+    if in_parts(w, dims):
+        columns_loop(args, dims, steps, w.columns == 1, w.doubles)
+    elif begin_call(&numpy_blas, MATRICES * w.itemsize * area if w.first and largest_of(w, dims) > w.small else 0):
         w.loop(args, dims, steps, w.data)
         end_call(&numpy_blas)
+
+cdef inline bint in_parts(Guarded* w, intp* dims) noexcept nogil:
+    return w.doubles and cuts_columns(dims[1], dims[w.columns])
+
+cdef int parts_of(Kernel* k, intp* dims) noexcept nogil:
+    cdef Guarded* w
+    if k.tag != DATA_GUARDED or dims[0] != 1:
+        return 1
+    w = guarded_of(k)
+    return column_parts(dims[w.columns]) if in_parts(w, dims) else 1
+
+cdef bint plan_parts(Kernel* k, char** args, intp* dims, intp* steps, ColumnPlan* p) noexcept nogil:
+    cdef Guarded* w = guarded_of(k)
+    return plan_columns(args, dims, steps, w.columns == 1, w.doubles, p)
 
 cdef inline intp largest_of(Guarded* w, intp* dims) noexcept nogil:
     cdef intp largest = 0
@@ -352,6 +374,8 @@ cdef inline intp largest_of(Guarded* w, intp* dims) noexcept nogil:
 
 cdef int guarded_use(Guarded* w, intp* dims) noexcept nogil:
     cdef intp n = min(dims[w.first], dims[w.last]) if w.first else 0
+    if in_parts(w, dims):
+        return SHARED
     if largest_of(w, dims) <= w.small:
         return UNUSED
     return ALONE if n >= (ALL_PRODUCTS if w.columns and dims[w.columns] >= n // 2 else ALL_THREADS) else SHARED

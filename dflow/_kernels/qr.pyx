@@ -2,6 +2,7 @@
 
 from numpy cimport NPY_CDOUBLE, NPY_DOUBLE, PyUFunc_FromFuncAndDataAndSignature, PyUFuncGenericFunction, import_ufunc
 from dflow._kernels.kernel cimport intp, loop_t
+from dflow._kernels.lu cimport copy_matrix
 from dflow._base.thread_state cimport loop_raised
 from dflow._base.threads cimport out_of_memory
 from dflow._base.allocator cimport memory_free, memory_new
@@ -32,16 +33,16 @@ cdef PyUFuncGenericFunction loops[2]
 # For one result, from the second on.
 cdef char[6] types = [NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_CDOUBLE, NPY_CDOUBLE, NPY_CDOUBLE]
 
-cdef inline void copy(char* to, intp to_row, intp to_column, char* source, intp row_step, intp column_step,
-                      intp rows, intp columns, int doubles, bint triangle) noexcept nogil:
-    """A matrix; what is left of a triangle's diagonal is zero."""
+cdef void copy_triangle(char* to, intp to_row, intp to_column, char* source, intp row_step, intp column_step,
+                        intp rows, intp columns, int doubles) noexcept nogil:
+    """What is left of the diagonal is zero."""
     cdef intp row, column
-    cdef int i
+    cdef double* x
+    copy_matrix(to, to_row, to_column, source, row_step, column_step, rows, columns, doubles)
     for column in range(columns):
-        for row in range(rows):
-            for i in range(doubles):
-                (<double*>(to + row * to_row + column * to_column))[i] = (
-                    0 if triangle and row > column else (<double*>(source + row * row_step + column * column_step))[i])
+        for row in range(column + 1, rows):
+            x = <double*>(to + row * to_row + column * to_column)
+            x[0] = x[doubles - 1] = 0
 
 cdef void factor_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """NumPy's layout of a loop of (m,n)->(m,k),(k,n), (m,n)->(m,m),(m,n) or (m,n)->(k,n)."""
@@ -65,15 +66,15 @@ cdef void factor_loop(char** args, intp* dims, intp* steps, void* data) noexcept
     form_steps[6], form_steps[7] = of_q[0], of_q[1]
     for i in range(dims[0]):
         at[0], at[1] = work, work + lead * n
-        copy(work, size, lead, args[0] + i * steps[0], of_a[0], of_a[1], m, n, f.doubles, False)
+        copy_matrix(work, size, lead, args[0] + i * steps[0], of_a[0], of_a[1], m, n, f.doubles)
         f.factor(at, part, factor_steps, f.factor_data)
         if loop_raised():
             break
         if outs == 2:
             at[2] = args[1] + i * steps[1]
             f.form(at, part, form_steps, f.form_data)
-        copy(args[outs] + i * steps[outs], of_r[0], of_r[1], work, size, lead, m if f.which == COMPLETE else least, n,
-             f.doubles, True)
+        copy_triangle(args[outs] + i * steps[outs], of_r[0], of_r[1], work, size, lead,
+                      m if f.which == COMPLETE else least, n, f.doubles)
     memory_free(work)
 
 cdef object factorization(int which, bytes name, bytes signature, form):

@@ -191,7 +191,7 @@ cdef int choose_loop(Kernel* k, object ufunc, tuple codes) except -1:
     cdef int itemsize = itemsizes[<int>codes[0]]
     if ufunc is np.matmul and FLOAT <= <int>codes[0] <= CDOUBLE and codes[0] != LONGDOUBLE:
         use_tiles(k, codes[0])
-    guard_blas(k, ufunc, itemsize)
+    guard_blas(k, ufunc, codes[0])
     if (ufunc is np.sin or ufunc is np.cos) and codes[0] == DOUBLE:
         use_sincos(k)
     if ufunc in FORGETFUL and not is_complex(codes[0]) and (itemsize == 4 or itemsize == 8):

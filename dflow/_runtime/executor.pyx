@@ -7,8 +7,8 @@ from dflow._kernels.kernel cimport (
     BLAS, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, REDUCES, ROWS,
     VALUES_FAIL)
 from dflow._base.atomics cimport (
-    DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_double, load_i64, load_int,
-    load_ptr, publish_i64, store_double, store_i64, store_int, store_ptr)
+    DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, hint_int, invariant, load_double, load_i64,
+    load_int, load_ptr, publish_i64, store_double, store_i64, store_int, store_ptr)
 from dflow._base.thread_state cimport loop_raised, must_hold_none
 from dflow._base.fpflags cimport fp_clear, fp_collect, FP_INVALID
 from dflow._base.threads cimport (
@@ -16,7 +16,8 @@ from dflow._base.threads cimport (
 from dflow._kernels.outer_loop cimport run_kernel
 from dflow._kernels.reduce cimport BandPlan, fold_of, plan_bands, run_bands, end_bands
 from dflow._runtime.fp_errors cimport warn_later
-from dflow._kernels.matmul cimport ALONE, UNUSED
+from dflow._kernels.lu cimport ColumnPlan, end_columns, run_columns
+from dflow._kernels.matmul cimport ALONE, parts_of, plan_parts, UNUSED
 from dflow._runtime.gate cimport enter_gate, hold_back, leave_gate, release_held_back, take_held_back, use_of
 from dflow._runtime.errors cimport Poison, poison_new, poison_raised, poison_unref, Site, take_raised
 from dflow._runtime.graph cimport *
@@ -148,6 +149,7 @@ cdef struct RowsPlan:           # a kernel whose loop dimension is cut into piec
     intp* dims
     intp* strides
     char* args[64]
+    ColumnPlan* columns         # cut instead, of one matrix; NULL: they are not
     int flags                   # atomic
     Site* site
     Poison* raised              # atomic; owned: the error of a piece, from its runner's indicator. NULL: none
@@ -165,6 +167,11 @@ cdef void run_rows(void* plan, intp start, intp stop) noexcept nogil:
     cdef intp dims[64 + 70]
     cdef int i
     cdef Kernel* k = r.kernel
+    if r.columns != NULL:
+        run_columns(r.columns, start, stop)
+        if loop_raised():
+            note_raised(r)
+        return
     for i in range(r.nops):
         args[i] = r.args[i] + (start * r.strides[i] if k.pieces == NULL or r.ndim > 1 else 0)
     memcpy(dims, r.dims, sizeof(intp) * r.ndims)
@@ -185,6 +192,7 @@ cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
     """Run t in pieces: its own, or of the outermost loop dimension. The floating point flags, and a piece's error."""
     cdef RowsPlan r
     cdef BandPlan a
+    cdef ColumnPlan c
     cdef intp rows = task_dims(t)[0], pieces = 4 * load_int(&lanes[t.lane].nworkers)
     cdef intp least = (rows + pieces - 1) // pieces
     cdef intp* steps = task_strides(t)
@@ -209,10 +217,30 @@ cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
     r.flags = 0
     r.site = t.site
     r.raised = NULL
+    r.columns = NULL
+    if t.ndim == 1 and parts_of(t.kernel, task_dims(t)) > 1:
+        r.columns = &c
+        return spread_columns(t, args, &r, raised)
     memcpy(r.args, args, t.nops * sizeof(args[0]))
     spread(t, run_rows, &r, rows, least, cost_of(t))
     raised[0] = r.raised
     return r.flags
+
+cdef int spread_columns(Task* t, char** args, RowsPlan* r, Poison** raised) noexcept nogil:
+    """The factors, and meanwhile the others come who are to solve for parts of the columns."""
+    cdef ColumnPlan* c = r.columns
+    cdef Lane* lane = &lanes[t.lane]
+    cdef bint shares = to_share(lane, cost_of(t))
+    if shares:
+        add_int(&shared.opening, 1)
+        wake_for_pieces(lane, 0, parts_of(t.kernel, task_dims(t)) - 1, cost_of(t))
+    if plan_parts(t.kernel, args, task_dims(t), task_strides(t), c):
+        spread(t, run_rows, r, c.parts, 1, cost_of(t))
+        end_columns(c)
+        raised[0] = r.raised
+    if shares:
+        add_int(&shared.opening, -1)
+    return FP_INVALID if c.singular else 0
 
 cdef Poison* memory_poison(Task* t, size_t nbytes) noexcept with gil:
     try:
@@ -658,7 +686,7 @@ cdef void ring_done() noexcept nogil:
     store_int(&shared.rings, shared.rings + 1)
     add_int(&shared.helping, shared.asleep)
     add_int(&shared.rung, shared.asleep)
-    shared.asleep = 0
+    hint_int(&shared.asleep, 0)
     bell_ring_all(&shared.done_bell)
     bell_unlock(&shared.done_bell)
 
@@ -683,7 +711,7 @@ cdef void reset_workers() noexcept:
     cdef Lane* lane
     shared.runners = NULL
     shared.runners_lock = shared.forking = shared.waiting_all = shared.waiting_room = 0
-    shared.helping = shared.asleep = shared.rung = 0
+    shared.helping = shared.asleep = shared.rung = shared.opening = 0
     bell_init(&shared.idle_bell)
     bell_init(&shared.done_bell)
     splits_after_fork()

@@ -100,6 +100,7 @@ cdef struct Shared:
     long long seen_at       # when that had changed
     int asleep              # done_bell: threads that wait, asleep, not rung for since;
     int rung                # atomic: that were, and have not run yet
+    int opening             # atomic: kernels that will be split in a moment, or are: who waits stays awake for them
     int rings               # of done_bell, under it: a waiter that saw an older count must look again
     int waiting_all         # atomic: threads that wait for everything
     int waiting_room        # atomic: threads that wait for memory

@@ -6,7 +6,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
 from dflow._kernels.kernel cimport ELEMENTWISE, HOST, REDUCES
 from dflow._base.atomics cimport (
-    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, store_int)
+    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, hint_int, load_i64, load_int, load_ptr, store_int)
 from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures, noting_hooks
 from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield
@@ -258,18 +258,18 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
             run_chain(me, t, w, start)
         elif w.joined:
             helped = now_ns()           # there may be more of it
-        elif now - helped < SPIN_NS:
+        elif now - helped < SPIN_NS or load_int(&shared.opening) and any_core_free():
             sched_yield()
         else:
             bell_lock(&shared.done_bell)
             if shared.rings == seen:
-                shared.asleep += 1
+                hint_int(&shared.asleep, shared.asleep + 1)
                 add_int(&shared.helping, -1)
                 bell_wait_ns(&shared.done_bell, longest_sleep(w))
                 if shared.rings != seen:        # who rang has counted it as awake
                     add_int(&shared.rung, -1)
                 else:
-                    shared.asleep -= 1
+                    hint_int(&shared.asleep, shared.asleep - 1)
                     add_int(&shared.helping, 1)
             bell_unlock(&shared.done_bell)
     take_gil(me)

@@ -12,7 +12,7 @@ from dflow._kernels.blas_library cimport begin_call, end_call, find_numpy_blas, 
 
 cdef enum:
     LEAST_COLUMNS = 24          # of a part
-    LEAST_ORDER = 64            # of a matrix of which the columns are cut, and the most: then all threads make the
+    LEAST_ORDER = 72            # of a matrix of which the columns are cut, and the most: then all threads make the
     MOST_ORDER = 256            # factors, too; but
     MOST_ORDER_OF_FEW = 512     # on few cores that gains less
     FEW_CORES = 4

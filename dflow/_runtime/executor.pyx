@@ -7,7 +7,7 @@ from dflow._kernels.kernel cimport (
     BLAS, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, REDUCES, ROWS,
     VALUES_FAIL)
 from dflow._base.atomics cimport (
-    DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, hint_int, invariant, load_double, load_i64,
+    DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_double, load_i64,
     load_int, load_ptr, publish_i64, store_double, store_i64, store_int, store_ptr)
 from dflow._base.thread_state cimport loop_raised, must_hold_none
 from dflow._base.fpflags cimport fp_clear, fp_collect, FP_INVALID
@@ -233,7 +233,7 @@ cdef int spread_columns(Task* t, char** args, RowsPlan* r, Poison** raised) noex
     cdef bint shares = to_share(lane, cost_of(t))
     if shares:
         add_int(&shared.opening, 1)
-        wake_for_pieces(lane, 0, parts_of(t.kernel, task_dims(t)) - 1, cost_of(t))
+        wake_for_pieces(lane, 0, parts_of(t.kernel, task_dims(t)), cost_of(t))
     if plan_parts(t.kernel, args, task_dims(t), task_strides(t), c):
         spread(t, run_rows, r, c.parts, 1, cost_of(t))
         end_columns(c)
@@ -681,12 +681,10 @@ cdef inline Task* queue_ready(int index, Lane* lane, Task* ready) noexcept nogil
     return chosen
 
 cdef void ring_done() noexcept nogil:
-    """Who is woken counts as awake from here on: it needs a core, and workers may have all of them."""
     bell_lock(&shared.done_bell)
     store_int(&shared.rings, shared.rings + 1)
-    add_int(&shared.helping, shared.asleep)
     add_int(&shared.rung, shared.asleep)
-    hint_int(&shared.asleep, 0)
+    shared.asleep = 0
     bell_ring_all(&shared.done_bell)
     bell_unlock(&shared.done_bell)
 

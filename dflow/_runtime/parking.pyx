@@ -98,13 +98,12 @@ cdef bint somebody_looks(Lane* lane, Runner* me) noexcept nogil:
     return workers + waiting <= load_int(&lane.nworkers)
 
 cdef bint submitting() noexcept nogil:
-    """Whether a thread has submitted something in the last moments: it has a core, and is likely to go on, unless it
-    sleeps by now."""
+    """Whether a thread has submitted something in the last moments: it has a core, and is likely to go on."""
     cdef long long now = now_ns(), seen = load_i64(&shared.seen), submitted = load_i64(&shared.submitted)
     if seen != submitted:
         store_i64(&shared.seen, submitted)
         store_i64(&shared.seen_at, now)
-    return now - load_i64(&shared.seen_at) < LULL_NS and glance_int(&shared.asleep) == 0
+    return now - load_i64(&shared.seen_at) < LULL_NS
 
 cdef void wake_one(Lane* lane) noexcept nogil:
     """A sleeper, on a core where no worker runs if there is one."""

@@ -6,7 +6,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
 from dflow._kernels.kernel cimport ELEMENTWISE, HOST, REDUCES
 from dflow._base.atomics cimport (
-    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, hint_int, load_i64, load_int, load_ptr, store_int)
+    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, store_int)
 from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures, noting_hooks
 from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield
@@ -261,17 +261,17 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
         elif now - helped < SPIN_NS or load_int(&shared.opening) and any_core_free():
             sched_yield()
         else:
+            add_int(&shared.helping, -1)
             bell_lock(&shared.done_bell)
             if shared.rings == seen:
-                hint_int(&shared.asleep, shared.asleep + 1)
-                add_int(&shared.helping, -1)
+                shared.asleep += 1
                 bell_wait_ns(&shared.done_bell, longest_sleep(w))
-                if shared.rings != seen:        # who rang has counted it as awake
-                    add_int(&shared.rung, -1)
+                if shared.rings == seen:        # else who rang has counted it
+                    shared.asleep -= 1
                 else:
-                    hint_int(&shared.asleep, shared.asleep - 1)
-                    add_int(&shared.helping, 1)
+                    add_int(&shared.rung, -1)
             bell_unlock(&shared.done_bell)
+            add_int(&shared.helping, 1)
     take_gil(me)
     return ready
 

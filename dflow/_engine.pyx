@@ -5,6 +5,7 @@ open group or connects it to its predecessors; who brings `npending` to 0 queues
 that waits) takes it, runs its kernel, finishes it, and queues what became ready.
 """
 
+import os
 from operator import index
 
 from libc.string cimport memset
@@ -15,9 +16,10 @@ from dflow._base.atomics cimport DFLOW_DEBUG, add_i64, add_int, glance_int, load
 from dflow._base.locks cimport BIN_LOCK, lock, LockRank, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures
 from dflow._base.threads cimport Cores, bell_lock, bell_unlock, cores_none, cores_with
-from dflow._runtime import errors, graph
+from dflow._runtime import disk, errors, graph
 from dflow._runtime cimport open_group
 from dflow._runtime.cancel cimport forget_cancels
+from dflow._runtime.disk cimport disk_hooks, fetch_operands
 from dflow._runtime.cancelling cimport cancel_everything
 from dflow._runtime.executor cimport inside_host_task, purge
 from dflow._runtime.fp_errors cimport give_warnings, IGNORED, RAISED, RECORDED, warnings_go, warnings_wait
@@ -41,6 +43,9 @@ from dflow._runtime.waiting cimport (
 from dflow._gpu.mirror cimport finish_gpus, gpus
 
 check_tuning()
+disk_hooks.submit = submit
+disk_hooks.make_room = waiting.make_room
+disk_hooks.budget = &waiting.memory_budget
 settings.inline_cost = INLINE_NS
 settings.tiny_cost = TINY_NS
 
@@ -89,6 +94,8 @@ cdef int admit(Task* t) except -1:
     cdef Access* a = accesses(t)
     cdef int i
     try:
+        if choices and not t.kernel.flags & FENCE:
+            fetch_operands(t)
         if shared.submitted > next_look and not t.kernel.flags & FENCE:
             bound_tasks()
         for i in range(t.nops):
@@ -335,6 +342,17 @@ cdef int wait_lane(Lane* lane) except -1:
         block(&w)
     return 0
 
+cdef int begin_lanes(long long ends) except -1:
+    """Hold the runners, with so many tasks ended, for there to be another lane."""
+    cdef Wait w = wait_for(FOR_ENDED, ends)
+    while not finished(&w):
+        block(&w)
+    hold_runners()
+    if shared.nlanes == 1:          # with one lane nobody has counted: what is pending will end as of that one
+        store_i64(&lanes[0].submitted, shared.submitted)
+        store_i64(&lanes[0].ended, shared.submitted - pending())
+    return 0
+
 def set_num_workers(int n, int device=0, cores=None):
     """Use n worker threads for a device from now on; 0: those of cpu(0).
 
@@ -343,7 +361,6 @@ def set_num_workers(int n, int device=0, cores=None):
     """
     cdef Lane* lane = &lanes[device]
     cdef Cores chosen
-    cdef Wait w
     if not (device == 0) <= n <= MAX_WORKERS:
         raise ValueError(f"n must be between {0 if device else 1} and {MAX_WORKERS}, not {n}")
     if device >= CPUS and n != 1:
@@ -351,13 +368,7 @@ def set_num_workers(int n, int device=0, cores=None):
     cores_none(&chosen)
     for core in cores or ():
         cores_with(&chosen, core)
-    w = wait_for(FOR_ENDED, shared.submitted)
-    while not finished(&w):
-        block(&w)
-    hold_runners()
-    if shared.nlanes == 1:          # with one lane nobody has counted: what is pending will end as of that one
-        store_i64(&lanes[0].submitted, shared.submitted)
-        store_i64(&lanes[0].ended, shared.submitted - pending())
+    begin_lanes(shared.submitted)
     give_lane(device, n > 0)
     let_runners_go()
     if n == 0:
@@ -476,6 +487,65 @@ def set_memory_budget(nbytes):
     set_block_limit(waiting.memory_budget)
     return before
 
+def spill(directory, limit=None):
+    """Write arrays that nothing pending needs to a file, where there would be no room for others in the budget: those
+    that were used least recently. They are read back before they are used. So a program runs whose arrays are together
+    more than the budget, as long as those of each operation are not.
+
+    A lane of its own writes and reads, beside the workers, which does not change what anything computes. Arrays of less
+    than 64 kB stay in memory, and so do those whose memory something outside dflow sees. A child of `fork()` has none
+    of what is on the disk then. Linux alone.
+
+    Parameters
+    ----------
+    directory : str or path
+        Where the file is, which has no name, and is gone with the process. It takes what memory does not: a `tmpfs`
+        will not do. None: no more is written; what is on the disk stays until it is used.
+    limit : int, optional
+        Bytes of the file, at most. None: what the disk has.
+
+    Returns
+    -------
+    tuple
+        The directory and the limit that were.
+
+    Raises
+    ------
+    OSError
+        No file can be made there.
+    RuntimeError
+        Arrays are still in a file in another directory.
+    ValueError
+        For a limit that is no positive int.
+    MemoryError
+        Later, at a call that finds no room: the disk is full, or cannot be written. What is in memory stays there.
+
+    Notes
+    -----
+    Where something cannot be read back, that is the error (an OSError) of who reads the array, and of no other.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> before = engine.spill(tempfile.gettempdir(), 1 << 30)
+    >>> x = np.ones(1_000_000)
+    >>> engine.spill(*before) == (tempfile.gettempdir(), 1 << 30)
+    True
+    """
+    before = disk.settings()
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit <= 0):
+        raise ValueError(f"limit must be a positive int, not {limit!r}")
+    if directory is not None:
+        directory = os.fspath(directory)
+        disk.open_file(directory, limit)
+        if not lanes[DISK_LANE].nworkers:
+            begin_lanes(shared.submitted)
+            use_disk_lane()
+            let_runners_go()
+    else:
+        disk.open_file(None, None)
+    return before
+
 def set_cache_limit(nbytes):
     """Set how many bytes of freed arrays may be kept for arrays to come, as the system's memory is slower. What is kept
     beyond that goes back to the system at once. At first it is bounded by the budget alone. Callable from any thread.
@@ -539,7 +609,7 @@ def memory_stats():
     -------
     dict
         budget; live (allocated or promised); held (blocks taken from the system); cached (of these, kept for arrays to
-        come); peak (most ever held); and waits: how many submissions waited for room.
+        come); peak (most ever held); waits: how many submissions waited for room; and spilled (on the disk instead).
 
     Examples
     --------
@@ -550,7 +620,7 @@ def memory_stats():
     drain()
     held = block_bytes()
     return {"budget": waiting.memory_budget, "live": bytes_live(), "held": held.held, "cached": held.cached,
-            "peak": held.peak, "waits": waiting.memory_waits}
+            "peak": held.peak, "waits": waiting.memory_waits, "spilled": bytes_spilled()}
 
 def set_delays(unsigned long long seed, int max_us):
     """For tests: sleep up to max_us microseconds before about every fourth task. seed 0 turns it off."""

@@ -18,6 +18,7 @@ from dflow._engine import (
     naive,
     set_cache_limit,
     set_memory_budget,
+    spill,
     statistics,
     trim,
 )
@@ -31,16 +32,16 @@ from dflow._runtime import errors, fork, fp_errors, graph, queues
 
 __all__ = ["Event", "Timeline", "bulk", "cancel", "cancel_all", "check_finite", "config", "explain", "inline_limit",
            "memory_report", "memory_snapshot", "memory_stats", "naive", "native", "num_workers", "priority", "profile",
-           "progress", "set_bulk_size", "set_cache_limit", "set_memory_budget", "set_num_workers", "sleep", "stacks",
-           "statistics", "timeline", "tracemalloc_domain", "track_memory", "trim"]
+           "progress", "set_bulk_size", "set_cache_limit", "set_memory_budget", "set_num_workers", "sleep", "spill",
+           "stacks", "statistics", "timeline", "tracemalloc_domain", "track_memory", "trim"]
 
 
 def __dir__():
     return sorted(__all__)
 
 
-for _thing in (Event, Timeline, inline_limit, memory_stats, naive, set_cache_limit, set_memory_budget, statistics,
-               trim):
+for _thing in (Event, Timeline, inline_limit, memory_stats, naive, set_cache_limit, set_memory_budget, spill,
+               statistics, trim):
     _thing.__module__ = __name__            # where programs have it from
 
 

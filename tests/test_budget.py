@@ -519,7 +519,7 @@ def test_bulk_closes_the_open_group():
 def test_memory_stats_add_up():
     dflow.waitall()
     before = dflow.engine.memory_stats()
-    assert set(before) == {"budget", "live", "held", "cached", "peak", "waits"}
+    assert set(before) == {"budget", "live", "held", "cached", "peak", "waits", "spilled"}
     x = np.ones(N)
     x.wait_to_read()
     stats = dflow.engine.memory_stats()

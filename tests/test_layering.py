@@ -60,7 +60,7 @@ LAYERS = [
     ["_runtime.cancelling", "_runtime.story", "_runtime.threads"],
     ["_runtime.survey"],
     ["_runtime.executor"],
-    ["_runtime.gate", "_runtime.parking"],
+    ["_runtime.disk", "_runtime.gate", "_runtime.parking"],
     ["_runtime.fusion_run", "_runtime.open_group", "_runtime.runners", "_runtime.splits"],
     ["_runtime.cancel"],
     ["_runtime.fusion_native"],

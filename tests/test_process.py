@@ -593,14 +593,14 @@ BUSY_BLAS = FORK + """
     import numpy
 
     dflow.engine.set_num_workers(2)
-    matrix = numpy.random.default_rng(1).random((400, 400)) + 20 * numpy.eye(400)
-    small, vector = np.array(matrix[:300, :300]), np.ones(100)
+    matrix = numpy.random.default_rng(1).random((520, 520)) + 20 * numpy.eye(520)
+    large, vector = np.array(matrix), np.ones(100)          # its inverse has all threads of BLAS
 
     def use_blas():
         signal.alarm(30)                                    # a child that hangs ends so
-        assert numpy.allclose(small[:100, :100] @ vector, matrix[:100, :100].sum(1))
-        assert numpy.allclose(small @ np.linalg.inv(small), numpy.eye(300))
-        assert (np.linalg.svd(small[:120])[1] > 0).all()
+        assert numpy.allclose(large[:100, :100] @ vector, matrix[:100, :100].sum(1))
+        assert numpy.allclose(large @ np.linalg.inv(large), numpy.eye(520))
+        assert (np.linalg.svd(large[:120])[1] > 0).all()
         dflow.waitall()
 """
 
@@ -610,24 +610,24 @@ def test_fork_while_another_thread_waits_for_numpys_blas(run):
     assert run("""
         def multiply():
             with np.errstate(invalid="raise"):
-                assert numpy.allclose(small[:100, :100] @ vector, matrix[:100, :100].sum(1))
+                assert numpy.allclose(large[:100, :100] @ vector, matrix[:100, :100].sum(1))
 
         def child():
             use_blas()
             if not raises(RuntimeError, inside.tolist) or not raises(RuntimeError, waiting.tolist):
                 os._exit(2)                                 # they had ended before the fork
 
-        expected, codes = numpy.linalg.svd(matrix)[1], []
+        expected, codes = numpy.linalg.svd(matrix[:400, :400])[1], []
         while {*codes} <= {2} and len(codes) < 20:
-            inside = np.linalg.svd(np.array(matrix))[1]
+            inside = np.linalg.svd(np.array(matrix[:400, :400]))[1]
             time.sleep(0.01)
-            waiting = np.linalg.inv(small)
+            waiting = np.linalg.inv(large)
             thread = threading.Thread(target=multiply)
             thread.start()
             time.sleep(0.01)
             codes.append(in_child(child))
             thread.join()
-            assert numpy.allclose(inside, expected) and numpy.allclose(small @ waiting, numpy.eye(300))
+            assert numpy.allclose(inside, expected) and numpy.allclose(large @ waiting, numpy.eye(520))
         print({*codes} - {2})
     """, before=BUSY_BLAS, options=FORK_OPTIONS) == (0, "{0}\n", "")
 
@@ -636,10 +636,10 @@ def test_forks_while_numpys_blas_uses_all_its_threads(run):
     """OpenBLAS ends them at a fork, and would wait in the parent for what they had not done."""
     assert run("""
         for turn in range(12):
-            inverse = np.linalg.inv(small)
+            inverse = np.linalg.inv(large)
             time.sleep(turn * 2e-4)
             assert in_child(use_blas if turn % 4 == 0 else list) == 0
-            assert numpy.allclose(small @ inverse, numpy.eye(300))
+            assert numpy.allclose(large @ inverse, numpy.eye(520))
         signal.alarm(0)
         print("done")
     """, before=BUSY_BLAS + "    signal.alarm(30)\n", options=FORK_OPTIONS) == (0, "done\n", "")

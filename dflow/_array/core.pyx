@@ -18,6 +18,7 @@ from dflow._base.atomics cimport add_int, invariant, load_i64
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
 from dflow._runtime.fp_errors cimport warn_user, warnings_wait
 from dflow._runtime.queues cimport shared
+from dflow._runtime.disk cimport disk_error
 from dflow._runtime.graph cimport (
     abroad, bytes_live, FULL, readable, storage_allocate, storage_new, storage_rest, storage_unref, WRITE)
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
@@ -160,6 +161,8 @@ cdef int too_big(int code, int ndim, intp* shape) except -1:
     text = f"Unable to allocate {nbytes} bytes for an array with shape {sizes} and data type {DTYPES[code]}"
     if bytes_live() + nbytes > memory_budget:
         text += f": {bytes_live()} bytes are in use, of a budget of {memory_budget} (dflow.engine.set_memory_budget)"
+        if disk_error():
+            text += f"; {disk_error()}"
     raise MemoryError(text)
 
 cdef ndarray new_like(list arrays, int code, int ndim, intp* shape, bint pending=False, bint copies=False):

@@ -29,6 +29,8 @@ cdef char* block_zeros(size_t n) noexcept nogil         # large blocks only
 cdef void block_free(char* p, size_t n) noexcept nogil
 cdef void set_block_limit(long long n) noexcept         # of bytes taken from the system; kept blocks go first
 cdef long long set_cached_limit(long long n) noexcept   # of bytes of kept blocks; what it was
+cdef size_t block_pages(size_t n) noexcept nogil        # bytes of a block of n that are whole pages of its own; 0: none
+cdef void block_moved(size_t n, bint away) noexcept nogil   # a block of n bytes takes memory no more, or again
 cdef long long release_blocks() noexcept nogil          # those that are kept; how many bytes
 cdef long long trim_blocks() noexcept nogil               # the same, and what else the C library can
 cdef struct BlockBytes:

@@ -367,6 +367,15 @@ cdef void block_free(char* p, size_t n) noexcept nogil:
         add_i64(&held, -<long long>size)
         free(p)
 
+cdef size_t block_pages(size_t n) noexcept nogil:
+    return 0 if n < <size_t>PAGED or DFLOW_PLAIN_MALLOC else (n + 4095) & ~<size_t>4095
+
+cdef void block_moved(size_t n, bint away) noexcept nogil:
+    cdef size_t size
+    bin_of(n, &size)
+    if add_i64(&held, -<long long>size if away else <long long>size) > load_i64(&peak):
+        store_i64(&peak, load_i64(&held))
+
 cdef long long release_blocks() noexcept nogil:
     """Return every cached block to the system: how many bytes."""
     cdef int i

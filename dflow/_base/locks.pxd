@@ -17,6 +17,7 @@ cdef enum LockRank:
     SPLIT_LOCK              # of a split kernel
     STORAGE_LOCK            # over a storage's frontier, poison and memory. Of several, the later ones by try_lock()
     QUEUE_LOCK              # of a queue
+    RECENCY_LOCK            # over the order in which large storages were used
     RUNNERS_LOCK            # over the list of runners
     LOOPS_LOCK              # over the native loops
     BIN_LOCK                # over the kept blocks of one size

@@ -29,6 +29,7 @@ cdef enum KernelFlag:       # the contract: effects of a call, and which parts o
     VALUES_FAIL = 2048      # whether it fails depends on the values of its inputs: so it is with INVALID_FAILS
     TELLS_FP = 4096         # flags after it mean something, of which NumPy's function does not tell: check_finite()
     HAS_EFFECTS = 8192      # called though nobody looks at its result
+    ON_DISK = 16384         # a FENCE with a loop, in the disk's lane: see _runtime/disk.pxd
 
 cdef enum:
     READS_FP = REPORTS_FP | INVALID_FAILS | TELLS_FP

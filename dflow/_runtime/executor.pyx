@@ -4,8 +4,8 @@ from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
-    BLAS, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, REDUCES, ROWS,
-    VALUES_FAIL)
+    BLAS, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, ON_DISK, REDUCES,
+    ROWS, VALUES_FAIL)
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_double, load_i64,
     load_int, load_ptr, publish_i64, store_double, store_i64, store_int, store_ptr)
@@ -500,6 +500,8 @@ cdef void run_one(Runner* me, Task* t) noexcept nogil:
             end_host(&lanes[t.lane])
         elif reason == NULL:
             error = run_loop(t)
+    elif t.kernel.flags & ON_DISK:
+        error = run_loop(t)
     mark(t, error if error != NULL else reason)
     if error != NULL:
         poison_unref(error)

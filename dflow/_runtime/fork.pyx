@@ -1,6 +1,7 @@
 """Forks: the parent goes on, and the child has what was done, and errors in place of what was pending."""
 
 from dflow._runtime.runners cimport hold_runners, let_runners_go, this_runner
+from dflow._runtime.disk cimport disk_after_fork
 from dflow._runtime.gate cimport gate_after_fork, gate_after_fork_in_parent, gate_before_fork, take_held_back
 from dflow._runtime.errors cimport Poison, poison_new, poison_unref
 from dflow._runtime.graph cimport *
@@ -36,6 +37,7 @@ def after_fork_in_child():
     reset_workers()
     threads_after_fork()
     memory_after_fork()
+    disk_after_fork()
     gate_after_fork()
     recording_after_fork()
     loops_after_fork()

@@ -18,8 +18,9 @@ Invariants, checked in the debug build:
     I3  waiters are added to a task only under the lock of a storage whose frontier holds the task, and taken only after
         it left all frontiers: so no task waits for a finished one;
     I4  poison is set before the failing write leaves the frontier: who finds a storage readable finds its poison.
-    I5  references that have come to 0 stay at 0. Of a foreign storage, which may be found without one, atomics alone
-        count them, down to 0 and up from no less than 1: either a reference is revived, or it was the last.
+    I5  references that have come to 0 stay at 0. Of a foreign or a large storage, which may be found without one,
+        atomics alone count them, down to 0 and up from no less than 1: either a reference is revived, or it was the
+        last.
 """
 
 from libc.stdint cimport int16_t, int32_t, uint16_t, uint8_t, int64_t, uintptr_t
@@ -65,7 +66,20 @@ cdef struct Storage:
     uint8_t device          # GIL; where it is: see _base/thread_state.pxd
     uint8_t stale           # GIL; of one on a GPU: see _gpu/mirror.pxd
     uint8_t foreign         # fixed; its data are somebody else's: see storage_foreign
+    uint8_t spilled         # GIL; it is on the disk, or will be: see _runtime/disk.pxd
     PyObject* twin          # GIL; owned: its memory on a GPU; NULL: it has none
+
+cdef struct Large:          # a storage of LARGE bytes or more that is not foreign
+    Storage storage
+    Large* older            # neighbours in the order of their last use: recency.lock
+    Large* newer
+    char* home              # where its data lie when they are in memory, if they are not; storage's lock
+    long long place         # and where in the file
+
+cdef struct Recency:
+    int lock
+    Large* oldest
+    Large* newest
 
 cdef struct Edge:           # one more predecessor of an operand that already waits for another
     Task* task
@@ -126,6 +140,18 @@ cdef bint storage_rest(Storage* s) noexcept                          # GIL; ende
 cdef void storage_resume(Storage* s) noexcept                        # GIL; new again
 cdef long long bytes_live() noexcept nogil                           # allocated or promised
 cdef bint storage_allocate(Storage* s) noexcept nogil                # False: no memory
+cdef enum:
+    LARGE = 1 << 16
+cdef inline bint is_large(Storage* s) noexcept nogil:
+    return s.nbytes >= <size_t>LARGE and not s.foreign
+cdef Recency recency
+cdef void touch(Large* s) noexcept nogil                             # it is in use now
+ctypedef void (*forgetter)(Large* s) noexcept nogil
+cdef forgetter forget_spilled                                        # of _runtime/disk.pyx: its place in the file is free
+cdef void count_spilled(long long nbytes) noexcept nogil             # that are in memory no more; or, below 0, again
+cdef long long bytes_spilled() noexcept nogil
+cdef inline bint never_stored(Storage* s) noexcept nogil:            # whether nothing was ever written to it
+    return load_ptr(&s.data) == NULL and not (is_large(s) and load_ptr(&(<Large*>s).home) != NULL)
 cdef inline bint abroad(Storage* s) noexcept:                        # GIL; on a GPU, where it stays
     return s.device > NEAR
 cdef inline bint readable(Storage* s) noexcept nogil:

@@ -5,7 +5,7 @@ from libc.string cimport memset
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_PLAIN_MALLOC, add_i64, add_int, cas_int, cas_ptr, glance_int, hint_int, invariant, load_i64,
     load_int, store_i64, store_ptr, swap_ptr, told)
-from dflow._base.locks cimport lock, STORAGE_LOCK, unlock
+from dflow._base.locks cimport lock, RECENCY_LOCK, STORAGE_LOCK, unlock
 from dflow._base.thread_state cimport holds
 from dflow._kernels.kernel cimport PRODUCT, core_cost
 from dflow._kernels.outer_loop cimport rows_cost
@@ -29,6 +29,7 @@ cdef struct Grave:          # something whose end needs the GIL
 cdef long long storages_made = 0, storages_ended = 0                                         # GIL
 cdef long long bytes_made = 0, bytes_ended = 0               # changed with the GIL, read without
 cdef long long storages_ended_nogil = 0, bytes_ended_nogil = 0                               # atomic
+cdef long long spilled_bytes = 0                             # atomic
 cdef Grave* graveyard = NULL        # atomic stack
 
 # ---- storages --------------------------------------------------------------------------------------------------------
@@ -44,7 +45,7 @@ cdef inline bint data_inside(Storage* s) noexcept nogil:
     return s.data == <char*>s + header()
 
 cdef inline size_t cell_size(Storage* s) noexcept nogil:
-    return header() + s.nbytes if data_inside(s) else sizeof(Storage)
+    return header() + s.nbytes if data_inside(s) else sizeof(Large) if is_large(s) else sizeof(Storage)
 
 # tracemalloc knows storages by their headers' addresses, and those of small data not at all, like the events: each
 # costs a call. What it is told in workers takes a lock of its own, which none holds who waits for the GIL; or the GIL
@@ -70,10 +71,12 @@ cdef struct Foreign:
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
     global storages_made
     cdef bint tiny = nbytes <= TINY and not pending
-    cdef Storage* s = <Storage*>cell_alloc(STORAGES, header() + nbytes if tiny else sizeof(Storage))
+    cdef bint large = nbytes >= <size_t>LARGE
+    cdef Storage* s = <Storage*>cell_alloc(
+        STORAGES, header() + nbytes if tiny else sizeof(Large) if large else sizeof(Storage))
     if s == NULL:
         return NULL
-    memset(s, 0, sizeof(Storage))
+    memset(s, 0, sizeof(Large) if large else sizeof(Storage))
     s.refs = 1
     s.era = era
     s.nbytes = nbytes
@@ -82,10 +85,47 @@ cdef Storage* storage_new(size_t nbytes, bint pending) noexcept:
     storages_made += 1
     store_i64(&bytes_made, bytes_made + nbytes)
     trace_memory(s)
+    if large:
+        lock(&recency.lock, RECENCY_LOCK)
+        enter_recency(<Large*>s)
+        unlock(&recency.lock)
     if nbytes >= NOTED_BYTES and not pending and load_int(&watched):
         reserve_events()
         note_memory(PROMISED, s, nbytes, here())
     return s
+
+cdef void enter_recency(Large* s) noexcept nogil:
+    """As the newest. Needs its lock, as do the others."""
+    s.newer = NULL
+    s.older = recency.newest
+    if s.older != NULL:
+        s.older.newer = s
+    else:
+        recency.oldest = s
+    recency.newest = s
+
+cdef void leave_recency(Large* s) noexcept nogil:
+    if s.older != NULL:
+        s.older.newer = s.newer
+    else:
+        recency.oldest = s.newer
+    if s.newer != NULL:
+        s.newer.older = s.older
+    else:
+        recency.newest = s.older
+
+cdef void touch(Large* s) noexcept nogil:
+    lock(&recency.lock, RECENCY_LOCK)
+    if recency.newest != s:
+        leave_recency(s)
+        enter_recency(s)
+    unlock(&recency.lock)
+
+cdef void count_spilled(long long nbytes) noexcept nogil:
+    add_i64(&spilled_bytes, nbytes)
+
+cdef long long bytes_spilled() noexcept nogil:
+    return load_i64(&spilled_bytes)
 
 cdef Storage* storage_foreign(char* data, size_t nbytes, PyObject* owner) noexcept:
     global storages_made
@@ -121,12 +161,15 @@ cdef void end_foreign(Storage* s) noexcept nogil:
     bury((<Foreign*>s).owner)
 
 cdef long long bytes_live() noexcept nogil:
-    return load_i64(&bytes_made) - load_i64(&bytes_ended) - load_i64(&bytes_ended_nogil)
+    return load_i64(&bytes_made) - load_i64(&bytes_ended) - load_i64(&bytes_ended_nogil) - load_i64(&spilled_bytes)
 
 cdef bint storage_allocate(Storage* s) noexcept nogil:
     """Give s its memory if it has none. Two writers of disjoint views may come at once."""
     cdef char* p
     if load_ptr(&s.data) != NULL:
+        return True
+    if not never_stored(s):             # the system reads its pages from the file, one by one
+        store_ptr(&s.data, (<Large*>s).home)
         return True
     p = block_alloc(s.nbytes)
     if p == NULL:
@@ -143,14 +186,24 @@ cdef bint storage_allocate(Storage* s) noexcept nogil:
     return True
 
 cdef inline void storage_free_data(Storage* s) noexcept nogil:
+    if is_large(s):
+        lock(&recency.lock, RECENCY_LOCK)
+        leave_recency(<Large*>s)
+        unlock(&recency.lock)
+        if (<Large*>s).home != NULL:
+            forget_spilled(<Large*>s)
     if s.data != NULL and not data_inside(s):
         block_free(s.data, s.nbytes)
+
+cdef inline bint may_revive(Storage* s) noexcept nogil:
+    """Whether somebody without a reference may find it: atomics alone count these: I5."""
+    return s.foreign or s.nbytes >= <size_t>LARGE
 
 cdef void storage_unref(Storage* s) noexcept:
     """With the GIL held."""
     global storages_ended
     # A last reference needs no atomic, as none can be added, but to what may be revived.
-    if (load_int(&s.refs) != 1 or s.foreign) and add_int(&s.refs, -1):
+    if (load_int(&s.refs) != 1 or may_revive(s)) and add_int(&s.refs, -1):
         return
     invariant(s.writes == NULL and s.reads == NULL, b"a storage with pending accesses lost its last reference")
     storages_ended += 1
@@ -187,7 +240,7 @@ cdef void storage_resume(Storage* s) noexcept:
     s.device = 0
 
 cdef void storage_unref_nogil(Storage* s) noexcept nogil:
-    if (load_int(&s.refs) != 1 or s.foreign) and add_int(&s.refs, -1):
+    if (load_int(&s.refs) != 1 or may_revive(s)) and add_int(&s.refs, -1):
         return
     add_i64(&storages_ended_nogil, 1)
     if s.foreign:
@@ -541,7 +594,7 @@ cdef void mark(Task* t, Poison* p) noexcept nogil:
     cdef Access* a = accesses(t)
     cdef Storage* s
     cdef int i
-    if t.kernel.flags & FENCE:
+    if t.kernel.flags & FENCE and p == NULL:        # it changes nothing, unless what is on the disk cannot be read
         return
     if p != NULL and load_int(&watched):
         note_failed()

@@ -18,7 +18,8 @@ cdef extern from "<pthread.h>" nogil:
 cdef enum:
     MAX_WORKERS = 256       # of a lane
     COPIES_TO = DEVICES     # a device's lane has its number; this and the number: the lane of copies to it
-    MAX_LANES = 2 * DEVICES
+    DISK_LANE = 2 * DEVICES
+    MAX_LANES = 2 * DEVICES + 1
     LAST = -32768           # priority of results that no array refers to
 
 cdef struct Runner:         # a worker, or a thread that helps while it waits
@@ -131,6 +132,7 @@ cdef Lane* lane_of(int device) noexcept
 cdef Lane* lane_to(int device) noexcept                                 # of copies to it; NULL: there were none
 cpdef str lane_name(int number)                                         # "cpu(0)", "to cpu(1)"
 cdef void give_lane(int device, bint own) noexcept                      # of its own, or cpu(0)'s. No runner is inside
+cdef void use_disk_lane() noexcept                                      # from now on. No runner is inside
 cdef void choose_lane(Task* t) noexcept
 
 cdef inline bint of_gpu(Lane* lane) noexcept nogil:                     # of what it computes

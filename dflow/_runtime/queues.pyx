@@ -11,6 +11,7 @@ from dflow._runtime.events cimport note_stolen, watched
 from dflow._runtime.graph cimport *
 from dflow._base.allocator cimport *
 from dflow._base.thread_state cimport crossing, holds
+from dflow._kernels.kernel cimport ON_DISK
 
 cdef extern from *:
     """
@@ -42,6 +43,8 @@ cdef Lane* lane_to(int device) noexcept:
     return lane if lane.nworkers else NULL
 
 cpdef str lane_name(int number):
+    if number == DISK_LANE:
+        return "disk"
     cdef int device = number % DEVICES
     name = f"cpu({device})" if device < CPUS else f"gpu({device - CPUS})"
     return name if number == device else f"to {name}"
@@ -55,10 +58,18 @@ cdef void give_lane(int device, bint own_one) noexcept:
     own[device] = &lanes[device if own_one else 0]
     store_int(&shared.apart, sum([own[i] != &lanes[0] for i in range(CPUS)]))
 
+cdef void use_disk_lane() noexcept:
+    global choices
+    use_lane(&lanes[DISK_LANE])
+    choices = True
+
 cdef void choose_lane(Task* t) noexcept:
     """The lane of the device to which it writes; that of copies, if it copies from a device with other workers."""
     cdef Access* a = accesses(t)
     cdef int i, source = -1, target = -1
+    if t.kernel.flags & ON_DISK:
+        t.lane = <uint8_t>DISK_LANE
+        return
     for i in range(t.nops):
         if a[i].storage != NULL:
             if a[i].key & WRITE:

@@ -75,7 +75,9 @@ cdef void name_worker(Runner* me) noexcept nogil:
     """By its device, and its number: "dflow cpu0.1"; who copies to a device: "dflow to cpu1"."""
     cdef int device = me.lane.number % COPIES_TO
     cdef bint copies = me.lane.number >= COPIES_TO
-    if device < CPUS:
+    if me.lane.number == DISK_LANE:
+        name_thread(b"disk", me.index, 0)
+    elif device < CPUS:
         name_thread(b"to cpu" if copies else b"cpu", device, 0 if copies else me.index)
     else:
         name_thread(b"to gpu" if copies else b"gpu", device - CPUS, 0 if copies else me.index)

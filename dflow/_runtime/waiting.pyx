@@ -10,6 +10,7 @@ from dflow._base.atomics cimport (
 from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures, noting_hooks
 from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield
+from dflow._runtime.disk cimport evict, failures, fetch, spilling
 from dflow._runtime.executor cimport (
     end_cut, execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_together)
 from dflow._runtime.fp_errors cimport give_warnings, warnings_wait
@@ -103,7 +104,7 @@ cdef bint overtaken(Wait* w) noexcept nogil:
 cdef bint enough(Wait* w) noexcept nogil:
     """Room to spare, not a wake-up for every block that is freed; but what is pending may need this very thread."""
     cdef long long budget = load_i64(&memory_budget), spare = budget - bytes_live() - w.limit
-    return spare >= budget // 8 or (spare >= 0 and now_ns() > w.patience)
+    return spare >= budget // 8 or (spare >= 0 or spilling) and now_ns() > w.patience     # or more may leave memory now
 
 # ---- what a waiting thread may run -----------------------------------------------------------------------------------
 
@@ -625,13 +626,19 @@ cdef int settle(bint once=False) except -1:
 
 cdef bint make_room(size_t nbytes) except -1:
     global memory_waits
+    cdef long long failed
     cdef Wait w = wait_for(FOR_ROOM, <long long>nbytes)
     if w.limit > memory_budget:
         return False
     if inside_host_task():
         return True
     memory_waits += 1
-    while pending() and bytes_live() + w.limit > memory_budget:
+    failed = load_i64(&failures)
+    while bytes_live() + w.limit > memory_budget:
+        if spilling and load_i64(&failures) == failed:
+            evict(bytes_live() + w.limit - memory_budget + memory_budget // 8)
+        if not pending():
+            break
         w.patience = now_ns() + PATIENCE_NS
         block(&w)
     if graves():
@@ -642,6 +649,8 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     cdef Wait w = wait_for(FOR_STORAGE)
     cdef Poison* poison
     cdef bint held = False
+    if s.spilled:
+        fetch(s)                    # a write, but not another thread's
     w.s = s
     w.r = r
     w.write = write

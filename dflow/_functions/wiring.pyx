@@ -11,6 +11,7 @@ from dflow._functions.buffers import adopt, lend
 from dflow._functions.constructors import copy_order
 from dflow._functions.host_task import host, wait_for_seconds
 from dflow._functions.joining import stack_nested
+from dflow._functions.mapped import spill
 from dflow._functions.numbers import set_part
 from dflow._functions.placement import brought
 from dflow._functions.views import reshape, strided, view
@@ -34,6 +35,7 @@ hooks.offsets = offsets
 hooks.reshape = reshape
 hooks.set_part = set_part
 hooks.lend = lend
+hooks.spill = spill
 hooks.stack = stack_nested
 hooks.strided = strided
 hooks.view = view

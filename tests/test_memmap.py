@@ -271,6 +271,7 @@ def test_a_map_after_another_one_is_asynchronous(path):
                 assert not z.is_ready()
                 gate.open()
                 assert z[5] == k + 2
+            del y, z
 
 
 def test_two_maps_to_read_are_asynchronous(path):

@@ -10,6 +10,7 @@ import os
 import tempfile
 
 import numpy as np
+cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject, newfunc
 from cpython.ref cimport Py_INCREF
@@ -42,8 +43,12 @@ cdef object numpys_map(ndarray m):
     """NumPy's array over the file."""
     return <object>(m.base if viewed(m) == NULL else (<ndarray>viewed(m)).base)
 
+@cython.auto_pickle(False)
 cdef class memmap(ndarray):
-    """memmap(filename, dtype=uint8, mode='r+', offset=0, shape=None, order='C'): an array whose memory is a file's.
+    """memmap(filename, dtype='uint8', mode='r+', offset=0, shape=None, order='C')
+--
+
+    An array whose memory is a file's.
 
     Operations on it return at once and are fused like others; writes reach the file in their order. It is not counted
     against the memory budget, and while there is one, results that the budget has no room for lie in a temporary file

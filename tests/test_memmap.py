@@ -176,8 +176,11 @@ def test_nothing_is_lost_at_exit(path):
         def late():
             y[:] = dflow.engine.sleep(np.ones(3), 0.2)
         late()
+        sys.kept = y
         """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(program), path], env=clean_environment(), check=True)
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program), path], env=clean_environment(), check=True,
+                          capture_output=True, text=True)
+    assert done.stderr == ""
     assert on_disk(path).tolist() == list(range(1, N + 1)) and on_disk(f"{path}2").tolist() == [1, 1, 1]
 
 
@@ -281,6 +284,41 @@ def test_two_maps_to_read_are_asynchronous(path):
         assert not z.is_ready()
         gate.open()
         assert z[2] == 6
+
+
+def test_many_threads_open_one_file(path):
+    """Maps come and go in each, while others write elsewhere in the file."""
+    wrong, n = [], N // 8
+
+    def work(k):
+        for i in range(60):
+            x = np.memmap(path, float, "r+", offset=8 * n * k, shape=n)
+            x += 1
+            if i % 3 == 0:
+                del x
+                x = np.memmap(path, float, "r", offset=8 * n * k, shape=n)
+            if (x - numpy.arange(n * k, n * k + n)).tolist() != [i + 1] * n:
+                wrong.append((k, i))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and on_disk(path).tolist() == list(range(60, N + 60))
+
+
+@pytest.mark.parametrize("settings", [{"naive": True}, {"limit": 0}, {"bulk": 0}, {"workers": 1}])
+def test_settings(path, settings):
+    with configured(**settings):
+        x = np.memmap(path, float, "r+")
+        x *= 2
+        x[1:] -= x[:-1]
+        opened = dflow.submit(lambda: np.memmap(path, float, "c", shape=2).asnumpy(), shape=(2,), dtype=float)
+        assert opened.tolist() == [0, 2]
+        x.sort()
+        del x
+    assert on_disk(path)[:3].tolist() == [0, 2, 2]
 
 
 # -- files of arrays -------------------------------------------------------------------------------

@@ -215,7 +215,7 @@ cdef class Hooks:           # Python callables
     cdef public object reshape          # (a, shape)
     cdef public object set_part         # (a, which, value): of a.real (0) or a.imag (1)
     cdef public object lend             # (a): a NumPy array over its memory, or a copy, for a buffer
-    cdef public object spill            # (a, nbytes): whether a new array has got its memory from a file's, beside maps
+    cdef public object in_file          # (a, nbytes): whether a new array has got memory of a file's, beside maps
     cdef public object stack            # (x): of nested lists of arrays, an array
     cdef public object strided          # (a, shape, strides, beyond): any view of its memory
     cdef public object view             # (a, dtype): its bytes as another type

@@ -88,7 +88,7 @@ cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=False):
         set_contiguity(a)
     size *= a.itemsize
     if size > MIN_ROOM and bytes_live() + size > memory_budget and not make_room(size):
-        if not hooks.spill(a, size):
+        if not hooks.in_file(a, size):
             too_big(code, ndim, shape)
         return a
     a.st = storage_new(size, pending)

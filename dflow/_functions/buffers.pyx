@@ -139,11 +139,12 @@ cdef class Owner:
 cdef int owned_by_files = 0     # owners of files' memory
 cdef list starts = []           # of the memory of all owners, in order: no two have a byte in common
 cdef dict owner_at = {}         # start: the owner's address
+cdef object place_of = bisect_left      # kept until the last owner ends, maybe after this module's names
 
 cdef void forget(size_t start, size_t owner):
     if owner_at.get(start) == owner:
         del owner_at[start]
-        del starts[bisect_left(starts, start)]
+        del starts[place_of(starts, start)]
 
 cdef void bounds(object window, size_t* start, size_t* end):
     """The bytes that a NumPy array sees, from the first to behind the last."""
@@ -229,7 +230,7 @@ cdef int enter(Owner owner, object window, size_t start, size_t end) except -1:
     if owner.st == NULL:
         raise MemoryError
     if start in owner_at:
-        del starts[bisect_left(starts, start)]              # of one that is about to end
+        del starts[place_of(starts, start)]              # of one that is about to end
     insort(starts, start)
     owner_at[start] = <size_t><PyObject*>owner
     return 0

@@ -88,12 +88,10 @@ cdef class memmap(ndarray):
     __array_priority__ = -100.0
 
     def __dealloc__(self):
-        if viewed(self) != NULL or self.base == NULL or self.st == NULL:
+        if viewed(self) != NULL or self.base == NULL or self.st == NULL or over():
             return
         leave_file(<size_t>self.st.data)
-        if readable(self.st):
-            return
-        if over() or inside_host_task() or this_runner() != NULL:       # what is waited for might wait for this thread
+        if readable(self.st) or inside_host_task() or this_runner() != NULL:    # these might be waited for themselves
             return
         try:
             if self.mode in WRITING:
@@ -186,7 +184,7 @@ cdef object new_map(type cls, PyObject* args, PyObject* keywords):
 core.map_type = <PyTypeObject*>memmap
 set_map_class(memmap)
 
-def spill(ndarray a, nbytes):
+def in_file(ndarray a, nbytes):
     """Give a new array memory in a temporary file, if there are arrays over files, and room beside them. It takes none
     of the disk before it is written to: what is fused away never is."""
     if not any_files():

@@ -22,7 +22,7 @@ from dflow._engine import (
     statistics,
     trim,
 )
-from dflow._functions import constructors, host_task, placement
+from dflow._functions import buffers, constructors, host_task, placement
 from dflow._kernels import blas_library
 from dflow._kernels import native as _native
 from dflow._profile import memory
@@ -632,7 +632,10 @@ _fails = _switch("DFLOW_EXIT_ON_ERROR")
 
 
 def _shut_down():
-    _engine.shutdown()
+    try:
+        buffers.end_writes()            # to files, which outlast the process; what else is pending is dropped
+    finally:
+        _engine.shutdown()
     if _fails:
         errors.fail_at_exit()
 

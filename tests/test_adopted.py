@@ -5,6 +5,7 @@ import ctypes
 import gc
 import mmap
 import multiprocessing
+import pickle
 import threading
 from multiprocessing import shared_memory
 
@@ -31,12 +32,14 @@ def make(kind):
         made = (ctypes.c_double * N)()
     elif kind == "multiprocessing":
         made = multiprocessing.RawArray("d", N)
+    elif kind == "with a lock":
+        made = multiprocessing.Array("d", N).get_obj()
     else:
         made = {"bytearray": bytearray, "numpy": lambda n: numpy.zeros(n // 8)}[kind](8 * N)
     return made, numpy.frombuffer(made)
 
 
-KINDS = ("bytearray", "mmap", "array", "ctypes", "multiprocessing", "numpy")
+KINDS = ("bytearray", "mmap", "array", "ctypes", "multiprocessing", "with a lock", "numpy")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,6 +91,82 @@ def test_a_buffer_in_use_is_not_resized(kind, change):
     x = y = None                # noqa: F841
     gc.collect()
     change(memory)
+
+
+WAYS_IN = {
+    "frombuffer": lambda m: np.frombuffer(m),
+    "asarray": lambda m: np.asarray(memoryview(m).cast("B").cast("d"), copy=False),
+    "ndarray": lambda m: np.ndarray(len(memoryview(m).cast("B")) // 8, buffer=m),
+    "from_dlpack": lambda m: np.from_dlpack(numpy.frombuffer(m)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+@pytest.mark.parametrize("kind", ["bytearray", "mmap", "array", "multiprocessing", "with a lock", "shared memory"])
+def test_each_way_in(kind, way):
+    """Operations see that memory, and write to it; it is neither resized nor closed while it is used, and is after.
+    But by np.ndarray(buffer=...), as by NumPy's: the manual of Python closes shared memory so."""
+    room = None
+    if kind == "shared memory":
+        room = shared_memory.SharedMemory(create=True, size=8 * N)
+        memory, theirs = room.buf, numpy.ndarray(N, buffer=room.buf)
+    else:
+        memory, theirs = make(kind)
+    change = {"bytearray": lambda: memory.extend(b"1"), "array": lambda: memory.append(1.0),
+              "mmap": lambda: memory.close(), "shared memory": lambda: room.close()}.get(kind)
+    try:
+        with queueing():
+            x = WAYS_IN[way](memory[:8 * N] if kind == "shared memory" else memory)
+            assert type(x) is np.ndarray and x.dtype == float and x.flags.writeable
+            theirs[:] = 2
+            y = x * 3
+            x += 1
+            assert theirs[5] == 3 and y[5] == 6
+        x = np.sqrt(x, out=x)[::2]
+        assert theirs[N - 1] == 3 ** .5
+        del theirs
+        if change is not None and way != "ndarray":
+            with pytest.raises(BufferError):
+                change()
+        y = x + 1
+        x = None
+        gc.collect()
+        if change is not None:
+            if kind == "shared memory":
+                del memory
+            change()
+        assert y[3] == 3 ** .5 + 1
+    finally:
+        if room is not None:
+            room.unlink()
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_pickles_with_buffers(kind):
+    """An array that is read has memory of its own, to write to, and is asynchronous, whatever the buffers are; NumPy's
+    lies in them. They are read once, and then let go."""
+    for x in (np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.arange(10)[::3]):
+        buffers = []
+        data = pickle.dumps([x, x[0]], 5, buffer_callback=buffers.append)
+        assert len(buffers) == 2 and len(data) < 500
+        given = [kind(b.raw()) for b in buffers]
+        (y, z) = pickle.loads(data, buffers=given)
+        assert y.tolist() == x.tolist() and z.tolist() == x[0].tolist() and y.flags.writeable
+        assert y.flags.f_contiguous == x.flags.f_contiguous or x.ndim == 1
+        w = dflow.engine.sleep(y, 0.05) + 1
+        y += w
+        assert not y.is_ready() and y.tolist() == (x * 2 + 1).tolist()
+        if kind is bytearray:
+            assert given[0] == buffers[0].raw()                     # not written to
+            given[0].extend(b"1")                                   # nor held
+
+
+def test_a_pickle_is_of_the_time_of_its_making():
+    x = np.zeros(N)
+    buffers = []
+    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    x += 1
+    assert pickle.loads(data, buffers=buffers)[0] == 0
 
 
 def test_shared_memory():

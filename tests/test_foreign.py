@@ -324,10 +324,17 @@ def test_pickles_made_before_find_what_they_name(name):
 
 
 def test_pickles_name_what_stays():
-    """Other versions of dflow load them, those before this one, too."""
+    """What programs have, so that other versions of dflow load them; those of versions before this one are loaded."""
     array = np.arange(3.0)
-    assert b"dflow._array\narray" in pickle.dumps(array, 0)
+    for x in (array, array[1], np.ones((2, 3)).T, np.zeros((0, 3), bool)):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            data = pickle.dumps(x, protocol)
+            assert b"dflow._" not in data and b"dflow" in data
+            y = pickle.loads(data)
+            assert type(y) is type(x) and y.dtype == x.dtype and y.strides == x.strides and y.tolist() == x.tolist()
+            assert y.flags.writeable == x.flags.writeable
     assert pickle.loads(b"cdflow._array\narray\n((F1.5\nltR.").tolist() == [1.5]
+    assert type(pickle.loads(b"cdflow._array\nelement\n(F1.5\ntR.")) is type(array[1])
     assert pickle.loads(pickle.dumps(type(array))) is type(array)
     assert repr(type(array)) == "<class 'dflow.ndarray'>"
 

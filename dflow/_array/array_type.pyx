@@ -42,6 +42,7 @@ cdef extern from "_array/deferring.h":
     void let_defer(int code, PyTypeObject* numpys)
 
 cdef object array_class = None
+cdef object map_class = None            # of arrays over files
 cdef bint arrays_too = False            # elements are
 
 class Base(np.ndarray):
@@ -58,13 +59,18 @@ cdef class ArrayType(type):
 
     def __instancecheck__(cls, x):
         if cls is not array_class:
-            return type.__instancecheck__(cls, x)
+            return type.__instancecheck__(cls, x) or cls is map_class and isinstance(x, np.memmap)
         return isinstance(x, cnp.ndarray) or type.__instancecheck__(cls, x) and not stands_for_number(type(x))
 
     def __subclasscheck__(cls, kind):
         if cls is not array_class:
-            return type.__subclasscheck__(cls, kind)
+            return type.__subclasscheck__(cls, kind) or cls is map_class and issubclass(kind, np.memmap)
         return issubclass(kind, cnp.ndarray) or type.__subclasscheck__(cls, kind) and not stands_for_number(kind)
+
+def set_map_class(cls):
+    """The class of arrays over files: those that NumPy holds are instances, too, and it is subclassed likewise."""
+    global map_class
+    map_class = cls
 
 cdef inline bint stands_for_number(object kind):
     return not arrays_too and isinstance(kind, ElementType)
@@ -76,8 +82,8 @@ cdef void elements_are_arrays(bint on) noexcept:
 cdef object new_subclass(type meta, PyObject* args, PyObject* keywords):
     """tp_new of both metaclasses: a subclass of ours is one of NumPy's type, which keeps its class in views."""
     name, bases, members = <tuple>args
-    bases = tuple([Base if base is array_class else numpys(base) if isinstance(base, ElementType) else base
-                   for base in bases])
+    bases = tuple([Base if base is array_class else np.memmap if base is map_class else
+                   numpys(base) if isinstance(base, ElementType) else base for base in bases])
     return type(name, bases, members) if keywords == NULL else type(name, bases, members, **<dict>keywords)
 
 # ---- the types of elements -------------------------------------------------------------------------------------

@@ -59,6 +59,8 @@ cdef inline void be_like(ndarray a, ndarray b) noexcept:      # an element, if b
     if b.flags & SCALAR:
         be_element(a)
 
+cdef PyTypeObject* map_type         # of arrays over files, and their views: see _functions/mapped.pyx
+
 cdef inline PyObject* viewed(ndarray a) noexcept:            # the ndarray that it is a view of, or NULL
     return a.base if a.base != NULL and is_ours(<object>a.base) else NULL
 
@@ -213,6 +215,7 @@ cdef class Hooks:           # Python callables
     cdef public object reshape          # (a, shape)
     cdef public object set_part         # (a, which, value): of a.real (0) or a.imag (1)
     cdef public object lend             # (a): a NumPy array over its memory, or a copy, for a buffer
+    cdef public object in_file          # (a, nbytes): whether a new array has got memory of a file's, beside maps
     cdef public object stack            # (x): of nested lists of arrays, an array
     cdef public object strided          # (a, shape, strides, beyond): any view of its memory
     cdef public object view             # (a, dtype): its bytes as another type

@@ -89,7 +89,9 @@ cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=False):
         set_contiguity(a)
     size *= a.itemsize
     if size > MIN_ROOM and bytes_live() + size > memory_budget and not make_room(size):
-        too_big(code, ndim, shape)
+        if not hooks.in_file(a, size):
+            too_big(code, ndim, shape)
+        return a
     a.st = storage_new(size, pending)
     if a.st == NULL:
         too_big(code, ndim, shape)
@@ -113,7 +115,8 @@ cdef void release_spares() noexcept:
 cdef void end_array(ndarray a) noexcept:
     """tp_dealloc of ndarray, with no reference left to a. Nothing here can raise: unlike in a __dealloc__ of Cython's
     the exception that is set need not be put aside."""
-    invariant(Py_TYPE(a) == (element_types[a.code] if a.flags & SCALAR else <PyTypeObject*>ndarray),
+    invariant(Py_TYPE(a) == (element_types[a.code] if a.flags & SCALAR else <PyTypeObject*>ndarray)
+              or Py_TYPE(a) == map_type,
               b"the type of an array says whether it is an element")
     if (a.flags == C_CONTIGUOUS | F_CONTIGUOUS | SCALAR and a.ndim == 0 and a.base == NULL and a.offset == 0
             and a.st != NULL and a.st.nbytes == a.itemsize
@@ -258,6 +261,8 @@ cdef inline ndarray new_view(ndarray a, int ndim):
     v.code = a.code
     v.itemsize = a.itemsize
     v.flags = a.flags & READONLY
+    if a.st.foreign and Py_TYPE(a) == map_type:
+        Py_SET_TYPE(v, map_type)
     v.base = viewed(a)
     if v.base == NULL:
         v.base = <PyObject*>a

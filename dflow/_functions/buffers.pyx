@@ -13,7 +13,7 @@ import numpy as np
 cimport numpy as cnp
 from cpython.buffer cimport Py_buffer, PyBUF_SIMPLE, PyBUF_STRIDED, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint8_t
 from dflow._array.core cimport (
     READONLY, SCALAR, as_array, bare_view, close_view, copy_of, is_ours, ndarray, numpy_window, shape_tuple, viewed,
@@ -23,8 +23,8 @@ from dflow._base.atomics cimport add_int, load_ptr
 from dflow._kernels.dtypes cimport code_of_num
 from dflow._kernels.kernel cimport intp
 from dflow._runtime.graph cimport (
-    abroad, drain, Storage, storage_end_foreign, storage_foreign, storage_revive, storage_unref)
-from dflow._runtime.waiting cimport wait_storage
+    abroad, drain, OURS_ALONE, Storage, storage_end_foreign, storage_foreign, storage_revive, storage_unref)
+from dflow._runtime.waiting cimport wait_storage, wait_until
 
 cdef extern from "Python.h":
     PyObject* PyEval_GetGlobals()
@@ -123,19 +123,28 @@ cdef class Owner:
     cdef Storage* st            # borrowed: whose last reference gives this away
     cdef size_t start, end      # of its memory
     cdef object window          # a NumPy array over it, or a part
+    cdef object file            # whose memory it is, by device and number; () for one without a name; None: no file's
+    cdef long long place        # of its first byte in the file
+    cdef bint writes            # to the file
+    cdef bint left              # the array over it is gone, with its views
 
     def __dealloc__(self):
+        global owned_by_files
+        if self.file is not None:
+            owned_by_files -= 1
         forget(self.start, <size_t><PyObject*>self)
         if self.st != NULL:
             storage_end_foreign(self.st)
 
+cdef int owned_by_files = 0     # owners of files' memory
 cdef list starts = []           # of the memory of all owners, in order: no two have a byte in common
 cdef dict owner_at = {}         # start: the owner's address
+cdef object place_of = bisect_left      # kept until the last owner ends, maybe after this module's names
 
 cdef void forget(size_t start, size_t owner):
     if owner_at.get(start) == owner:
         del owner_at[start]
-        del starts[bisect_left(starts, start)]
+        del starts[place_of(starts, start)]
 
 cdef void bounds(object window, size_t* start, size_t* end):
     """The bytes that a NumPy array sees, from the first to behind the last."""
@@ -209,17 +218,22 @@ cdef Storage* of_others(object window, object x, size_t start, size_t end) excep
             return NULL
     if i < len(starts) and <size_t>starts[i] < end:
         return NULL
+    enter(owner, window, start, end)
+    if type(x) is not bytes:                                # which nobody changes
+        owner.st.pins = 1
+    return owner.st
+
+cdef int enter(Owner owner, object window, size_t start, size_t end) except -1:
+    """Make the owner's storage, and let it be found."""
     owner.window, owner.start, owner.end = window, start, end
     owner.st = storage_foreign(<char*>start, end - start, <PyObject*>owner)
     if owner.st == NULL:
         raise MemoryError
-    if type(x) is not bytes:                                # which nobody changes
-        owner.st.pins = 1
     if start in owner_at:
-        del starts[i - 1]                                   # of one that is about to end
+        del starts[place_of(starts, start)]              # of one that is about to end
     insort(starts, start)
     owner_at[start] = <size_t><PyObject*>owner
-    return owner.st
+    return 0
 
 cdef ndarray view_of(Storage* s, object window):
     """An array with a storage, of which it takes over a reference: what a NumPy array over its memory sees of it."""
@@ -272,3 +286,88 @@ def writable_memory(x):
         return False
     PyBuffer_Release(&whole)
     return True
+
+
+# ---- memory of files -------------------------------------------------------------------------------------------------
+# Nobody is told of who else looks at a file, and so nobody waits: operations on its memory are tasks. But two maps of
+# ours of the same bytes, of which one writes, are two storages that show the same: these are pinned.
+
+cdef list others_of(object file, bint writes):
+    """Owners of a file's memory that its maps, one of which is to write, must not run ahead of."""
+    cdef Owner owner
+    drain()
+    found = [<object><PyObject*><size_t>address for address in owner_at.values()]
+    return [owner for owner in found if file and owner.file == file and (writes or owner.writes)]
+
+cdef int settle(Owner owner, bint pin) except -1:
+    """Wait for what is pending on its memory; pin: from then on, all that is done there is done at once."""
+    if storage_revive(owner.st):
+        try:
+            wait_storage(owner.st, NULL, True, False)
+            owner.st.pins += pin
+        finally:
+            storage_unref(owner.st)
+    return 0
+
+def settle_file(file, bint writes):
+    """Wait for what is pending on maps of a file that is about to be opened: it may be cut, or seen by another one."""
+    for owner in others_of(file, writes):
+        settle(owner, False)
+
+def end_writes():
+    """Wait for what is to be written to files, at exit."""
+    cdef Owner owner
+    drain()
+    for owner in [<object><PyObject*><size_t>address for address in owner_at.values()]:
+        if owner.writes and storage_revive(owner.st):
+            try:
+                wait_until(owner.st, NULL, <long long>1 << 62)
+            finally:
+                storage_unref(owner.st)
+
+def adopt_file(window, tuple file, long long place, bint writes):
+    """An array of ours over the memory of one of NumPy's that nobody else has, which shows a file from `place` on."""
+    global owned_by_files
+    cdef Owner owner = Owner(), other
+    cdef size_t start = <size_t>cnp.PyArray_DATA(window), end = start
+    cdef ndarray v
+    cdef bint twice = False
+    if cnp.PyArray_SIZE(window):
+        bounds(window, &start, &end)
+    for other in others_of(file, writes):
+        if (other.place < place + <long long>(end - start)
+                and place < other.place + <long long>(other.end - other.start)):
+            settle(other, not other.left)
+            twice = twice or not other.left or other.st.pins
+    owner.file, owner.place, owner.writes = file, place, writes
+    owned_by_files += 1
+    enter(owner, memoryview(window._mmap), start, end)      # so nobody closes it
+    owner.st.pins = twice
+    v = view_of(owner.st, window)
+    Py_DECREF(<object>v.base)
+    v.base = <PyObject*>window
+    Py_INCREF(window)
+    return v
+
+def leave_file(size_t start):
+    """The array over a file's memory ends; what is pending may go on."""
+    cdef size_t owner = owner_at.get(start, 0)
+    if owner:
+        (<Owner><PyObject*>owner).left = True
+
+def any_files():
+    """Whether some array has its memory of a file."""
+    drain()
+    return owned_by_files > 0
+
+def give_memory(ndarray a, window):
+    """To a new array, that of a NumPy array over a file without a name."""
+    global owned_by_files
+    cdef Owner owner = Owner()
+    cdef size_t start = 0, end = 0
+    bounds(window, &start, &end)
+    owner.file = ()
+    owned_by_files += 1
+    enter(owner, window, start, end)
+    owner.st.foreign = OURS_ALONE
+    a.st = owner.st

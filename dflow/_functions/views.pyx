@@ -17,7 +17,7 @@ from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.dtypes cimport BOOL, DTYPES, FLOAT, HALF, itemsizes, code_of, is_complex, is_integer, twin_of
 from dflow._array.core cimport *, is_ours, be_like
 from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis, sees_twice
-from dflow._array.core import array, attach, element
+from dflow._array.core import attach
 from dflow._functions.buffers import share, writable_memory
 from numpy.exceptions import ComplexWarning
 
@@ -477,7 +477,10 @@ def view(ndarray self, /, dtype=None, type=None):
     if type is not None and type is not ndarray:
         return share(self).view(type=type) if dtype is None else share(self).view(dtype, type)
     if dtype is None:
-        return still_scalar(self, broadcast_same(self))
+        v = broadcast_same(self)
+        if type is ndarray and not self.flags & SCALAR:
+            be_array(v)                     # of an array over a file
+        return still_scalar(self, v)
     try:
         code = code_of(dtype)
     except TypeError:
@@ -664,14 +667,21 @@ def __deepcopy__(ndarray self, memo, /):
     return still_scalar(self, hooks.copy_order(self, "K"))
 
 def __reduce__(ndarray self, /):
-    return element if self.flags & SCALAR else array, (self.asnumpy(),)         # array() keeps the order
+    """For pickles: they name dflow.ndarray alone, and have the elements as an array of NumPy's, so by protocol 5 out of
+    band. Waits. What is read from one has memory of its own, to write to, whatever its buffers were."""
+    if self.flags & SCALAR:
+        return operator.getitem, (copy_of(self), ())
+    return ndarray, ((0,) * self.ndim, DTYPES[self.code]), self.asnumpy()
 
 def __setstate__(ndarray self, /, *state):
-    """Become what a pickled array of NumPy's was, whose state this is."""
-    made = np.empty(0)
-    made.__setstate__(*state)
+    """Become a copy of an array of NumPy's, or of one whose state in a pickle this is."""
     if self.flags & SCALAR:
         return                              # nor do NumPy's change
+    if len(state) == 1 and isinstance(state[0], cnp.ndarray):
+        made = state[0]
+    else:
+        made = np.empty(0)
+        made.__setstate__(*state)
     become(self, as_array(made))
 
 def tobytes(ndarray self, /, order="C"):

@@ -11,6 +11,7 @@ from dflow._functions.buffers import adopt, lend
 from dflow._functions.constructors import copy_order
 from dflow._functions.host_task import host, wait_for_seconds
 from dflow._functions.joining import stack_nested
+from dflow._functions.mapped import in_file
 from dflow._functions.numbers import set_part
 from dflow._functions.placement import brought
 from dflow._functions.views import reshape, strided, view
@@ -29,6 +30,7 @@ hooks.adopt = adopt
 hooks.brought = brought
 hooks.copy_order = copy_order
 hooks.host = host
+hooks.in_file = in_file
 hooks.iterator = Iterator
 hooks.offsets = offsets
 hooks.reshape = reshape

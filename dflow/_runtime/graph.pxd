@@ -50,6 +50,10 @@ cdef struct Access:
     Access* prev            # this very access: it is not in the frontier
     uintptr_t waiter        # next in the predecessor's waiters: I3
 
+cdef enum Foreignness:      # of a storage's data: they are
+    OTHERS = 1              # somebody else's, who may look at them, or a file's
+    OURS_ALONE = 2          # of a kind of memory that does not come from the allocator
+
 cdef struct Storage:
     int refs                # atomic: handles and unfinished tasks
     int lock                # spin lock over the frontier, poison and allocation
@@ -65,7 +69,7 @@ cdef struct Storage:
     unsigned int version    # GIL; changes when a program writes what a node of _tracing/tape.pyx may stand for
     uint8_t device          # GIL; where it is: see _base/thread_state.pxd
     uint8_t stale           # GIL; of one on a GPU: see _gpu/mirror.pxd
-    uint8_t foreign         # fixed; its data are somebody else's: see storage_foreign
+    uint8_t foreign         # fixed; its data are an owner's: see storage_foreign, and Foreignness
     uint8_t spilled         # GIL; it is on the disk, or will be: see _runtime/disk.pxd
     PyObject* twin          # GIL; owned: its memory on a GPU; NULL: it has none
 
@@ -130,8 +134,8 @@ cdef struct Task:
 # ---- storages
 cdef unsigned int era                                                # GIL; raised as a thread begins to note launches
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
-# GIL; over memory that `owner` keeps alive. Its last reference gives `owner` (a reference, too) away, whose end is to
-# call storage_end_foreign(): until then somebody who finds it may storage_revive() it.
+# GIL; over memory that `owner` keeps alive, of OTHERS. Its last reference gives `owner` (a reference, too) away, whose
+# end is to call storage_end_foreign(): until then somebody who finds it may storage_revive() it.
 cdef Storage* storage_foreign(char* data, size_t nbytes, PyObject* owner) noexcept
 cdef bint storage_revive(Storage* s) noexcept nogil                  # a reference; False: it had its last one
 cdef void storage_end_foreign(Storage* s) noexcept                   # GIL
@@ -147,7 +151,7 @@ cdef inline bint is_large(Storage* s) noexcept nogil:
 cdef Recency recency
 cdef void touch(Large* s) noexcept nogil                             # it is in use now
 ctypedef void (*forgetter)(Large* s) noexcept nogil
-cdef forgetter forget_spilled                                        # of _runtime/disk.pyx: its place in the file is free
+cdef forgetter forget_spilled                                        # of _runtime/disk.pyx: gives back its place there
 cdef void count_spilled(long long nbytes) noexcept nogil             # that are in memory no more; or, below 0, again
 cdef long long bytes_spilled() noexcept nogil
 cdef inline bint never_stored(Storage* s) noexcept nogil:            # whether nothing was ever written to it

@@ -137,7 +137,7 @@ cdef Storage* storage_foreign(char* data, size_t nbytes, PyObject* owner) noexce
     f.storage.era = era
     f.storage.nbytes = nbytes
     f.storage.data = data
-    f.storage.foreign = True
+    f.storage.foreign = OTHERS
     f.owner = owner
     Py_XINCREF(owner)
     storages_made += 1

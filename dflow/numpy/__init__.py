@@ -14,6 +14,7 @@ import numpy as _numpy
 from dflow import ops
 from dflow._array.core import is_array, ndarray
 from dflow._base.documents import composed as _composed
+from dflow._functions.mapped import memmap
 from dflow._functions.numpy_inline import public as _public
 from dflow._functions.ufunc import ufunc as _ufunc
 from dflow.ops import fallback as _fallback

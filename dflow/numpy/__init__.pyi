@@ -28,7 +28,7 @@ from numpy import (
     int64 as int64, int8 as int8, int_ as int_, intc as intc, integer as integer, intp as intp,
     is_busday as is_busday, isdtype as isdtype, isscalar as isscalar, issubdtype as issubdtype, iterable as iterable,
     little_endian as little_endian, long as long, longdouble as longdouble, longlong as longlong, ma as ma,
-    matrix as matrix, memmap as memmap, nan as nan, ndenumerate as ndenumerate, ndindex as ndindex,
+    matrix as matrix, nan as nan, ndenumerate as ndenumerate, ndindex as ndindex,
     newaxis as newaxis, number as number, object_ as object_, pi as pi, poly1d as poly1d,
     printoptions as printoptions, promote_types as promote_types, rec as rec, recarray as recarray,
     record as record, s_ as s_, sctypeDict as sctypeDict, set_printoptions as set_printoptions,
@@ -55,6 +55,7 @@ from dflow._array.core import (
     _Device,
     _DType,
     _DTypeOf,
+    _DTypeT_co,
     _Floats,
     _Ints,
     _Mode,
@@ -62,6 +63,7 @@ from dflow._array.core import (
     _Order,
     _Out,
     _Shape,
+    _ShapeT_co,
     _SortKind,
 )
 from dflow._array.core import ndarray as ndarray
@@ -80,6 +82,8 @@ _ScalarT = TypeVar("_ScalarT", bound=generic)
 _MadeT_co = TypeVar("_MadeT_co", covariant=True)
 
 _File: TypeAlias = str | PathLike[str] | IO[Any]
+_MapMode: TypeAlias = Literal[
+    "r", "r+", "w+", "c", "readonly", "readwrite", "write", "copyonwrite"]
 _Correlation: TypeAlias = Literal["valid", "same", "full"]
 _Quantile: TypeAlias = Literal[
     "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
@@ -93,6 +97,32 @@ mgrid: _Maker[ndarray]
 ogrid: _Maker[Any]      # a tuple of arrays; of one slice, one array
 r_: _Maker[ndarray]
 c_: _Maker[ndarray]
+
+class memmap(ndarray[_ShapeT_co, _DTypeT_co]):
+    __array_priority__: float
+    @property
+    def filename(self) -> str | PathLike[str] | None: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def mode(self) -> str: ...
+    @overload
+    def __new__(
+        cls, filename: _File | bytes | PathLike[bytes], dtype: type[uint8] = ..., mode: _MapMode = "r+",
+        offset: int = 0, shape: int | Sequence[int] | None = None, order: Literal["C", "F"] = "C",
+    ) -> memmap[Any, dtype[uint8]]: ...
+    @overload
+    def __new__(
+        cls, filename: _File | bytes | PathLike[bytes], dtype: type[_ScalarT] | dtype[_ScalarT],
+        mode: _MapMode = "r+", offset: int = 0, shape: int | Sequence[int] | None = None,
+        order: Literal["C", "F"] = "C",
+    ) -> memmap[Any, dtype[_ScalarT]]: ...
+    @overload
+    def __new__(
+        cls, filename: _File | bytes | PathLike[bytes], dtype: DTypeLike, mode: _MapMode = "r+", offset: int = 0,
+        shape: int | Sequence[int] | None = None, order: Literal["C", "F"] = "C",
+    ) -> memmap[Any, dtype[Any]]: ...
+    def flush(self) -> None: ...
 
 class vectorize:
     def __init__(

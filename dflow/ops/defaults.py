@@ -11,6 +11,7 @@ import numpy
 from dflow._array.core import array as as_array
 from dflow._array.core import is_array, set_mxnet_rules, window
 from dflow._functions.host_task import failure
+from dflow._functions.mapped import memmap
 from dflow._functions.numpy_inline import divert, own_way
 from dflow._functions.placement import device_number, put_on, set_current
 from dflow._functions.ufunc import set_single
@@ -138,8 +139,10 @@ def shown(a):
             raise                           # Ctrl-C, say; what else is to be done with its memory may be pending yet
         return f"<failed array, shape={a.shape}, dtype={a.dtype}: {described(error)}>"
     x = window(a)
+    if isinstance(a, memmap):
+        x = x.view(numpy.memmap)
     if _state["dtype"] or not _state["array"]:
-        return repr(x[() if is_scalar(a) else ...])
+        return repr(x[()] if is_scalar(a) else x)
     text = repr(x)
     if x.dtype == numpy.float32:
         return text[:text.rindex(",")] + ")"

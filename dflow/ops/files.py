@@ -16,6 +16,7 @@ from numpy.lib import format as npy
 
 from dflow._array.core import array as as_array
 from dflow._array.core import is_array
+from dflow._functions.mapped import before_mapping, over_file
 from dflow.ops import fallback
 from dflow.ops.table import add_row
 
@@ -183,8 +184,12 @@ def _load(file, mmap_mode=None, allow_pickle=False, fix_imports=True, encoding="
                 stream.seek(begin)
                 if is_array:
                     check_array(stream, size, 2 ** 64 if allow_pickle else max_header_size)
+        if mmap_mode is not None:
+            before_mapping(file, mmap_mode)
         loaded = fallback.call(numpy.load, (file, mmap_mode, allow_pickle, fix_imports, encoding),
                                {"max_header_size": max_header_size})
+        if mmap_mode is not None and isinstance(loaded, numpy.memmap):
+            return over_file(loaded, file)
         if type(loaded) is numpy.lib.npyio.NpzFile:
             loaded.__class__ = NpzFile
             check_archive(loaded.zip, size)

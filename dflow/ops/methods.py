@@ -14,6 +14,7 @@ from dflow._functions.basic_indexing import FlatIterator
 from dflow._functions.buffers import apart, placed
 from dflow._functions.host_task import host
 from dflow._functions.interop import foreign
+from dflow._functions.mapped import memmap
 from dflow._functions.numpy_inline import bare
 from dflow._functions.ufunc import ufunc, wrap_ufunc
 from dflow._functions.views import flag_bits, is_scalar
@@ -341,7 +342,8 @@ def _array_ufunc(self, /, function, how, *inputs, **keywords):
 LAZY = {"numpy.linalg": "dflow.ops.linalg", "numpy.fft": "dflow.ops.fft"}      # modules whose rows are made when needed
 
 
-OF_NUMBERS = {ndarray, numpy.ndarray, numpy.memmap, *(dtype.type for dtype in dtypes)}     # elements' equal NumPy's
+# Elements' equal NumPy's.
+OF_NUMBERS = {ndarray, memmap, numpy.ndarray, numpy.memmap, *(dtype.type for dtype in dtypes)}
 
 
 @method("__array_function__")

@@ -1,4 +1,4 @@
-"""numpy.lib; but views made by stride_tricks are of our arrays."""
+"""numpy.lib; but views made by stride_tricks, and files opened by format, are arrays of ours."""
 
 import importlib as _importlib
 
@@ -7,8 +7,8 @@ from numpy.lib import __all__  # noqa: F401
 
 
 def __getattr__(name):
-    if name == "stride_tricks":
-        return _importlib.import_module("dflow.numpy.lib.stride_tricks")
+    if name in ("format", "stride_tricks"):
+        return _importlib.import_module(f"dflow.numpy.lib.{name}")
     return getattr(_lib, name)
 
 

@@ -136,6 +136,14 @@ def test_what_is_pending_is_needed(spilling):
         assert x[7] == i and z[7] == i and y[7] == i + 1
 
 
+def test_arrays_that_go_while_they_are_written(spilling):
+    for n in range(12, 32):
+        xs = [np.full(N, float(n)) for _ in range(n)]
+        del xs
+    xs = arrays(40)
+    assert [x[0] for x in xs] == list(range(40))
+
+
 def test_memory_that_others_see_stays(spilling):
     x = np.arange(float(N))
     window = numpy.asarray(x)

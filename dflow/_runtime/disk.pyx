@@ -10,7 +10,7 @@ from dflow._base.allocator cimport block_moved, block_pages, memory_grow
 from dflow._base.atomics cimport add_i64, load_i64, load_int, load_ptr, store_i64, store_int, store_ptr
 from dflow._base.locks cimport lock, RECENCY_LOCK, unlock
 from dflow._base.threads cimport Bell, bell_init, bell_lock, bell_unlock
-from dflow._kernels.kernel cimport FENCE, intp, Kernel, MAY_RAISE, ON_DISK
+from dflow._kernels.kernel cimport FENCE, HAS_EFFECTS, intp, Kernel, MAY_RAISE, ON_DISK
 from dflow._runtime.errors cimport Poison
 from dflow._runtime.graph cimport *
 
@@ -206,14 +206,12 @@ cdef void read_loop(char** args, intp* dims, intp* steps, void* data) noexcept n
         count_spilled(s.storage.nbytes)
         return
     p = <char*>mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-    if p == MAP_FAILED:
-        disk_raises(errno)
+    if p == MAP_FAILED:                 # no memory: the system reads its pages, as it needs them
         return
     error = read_all(p, n, s.place)
     if error:                           # what has this error is other memory from here on, for whoever writes to it
         memset(p, 0, n)
     if move_pages_to(p, n, home):
-        error = errno
         munmap(p, n)
     else:
         at_home(s)
@@ -240,7 +238,7 @@ forget_spilled = forget
 cdef Kernel WRITES, READS
 WRITES.name, WRITES.loop = b"write to disk", write_loop
 READS.name, READS.loop = b"read from disk", read_loop
-WRITES.flags = READS.flags = FENCE | ON_DISK | MAY_RAISE
+WRITES.flags = READS.flags = FENCE | ON_DISK | MAY_RAISE | HAS_EFFECTS         # which are counted
 WRITES.nops = READS.nops = 2
 WRITES.cost = READS.cost = 0.5          # a byte, of a disk of 2 GB/s
 

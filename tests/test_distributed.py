@@ -585,3 +585,46 @@ def test_a_rank_that_is_killed():
         assert (caught.value.rank, caught.value.address) == (1, victim)
         client.wait_for_workers(3, timeout=HANG)
         assert dflow.distributed.run(client, dies, 100) == ["done"] * 3
+
+
+def resumed(folder, dies_at=None, steps=10, batch=12):
+    """The parameters after all steps, from those on that are saved in the folder, as rank 0 does after each."""
+    rank, size = who()
+    net, loss = network(), gluon.loss.L2Loss()
+    net(np.zeros((1, 5)))
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, kvstore="dist_sync")
+    saved = sorted(folder.glob("*.states"))         # the last file of a step
+    done = int(saved[-1].stem) if saved else 0
+    if done:
+        net.load_parameters(str(folder / f"{done:02}.params"))
+        trainer.load_states(str(saved[-1]))
+    for step in range(done, steps):
+        x = numpy.random.default_rng(step).random((batch, 5))
+        part = np.array(x[rank::size])
+        with autograd.record():
+            error = loss(net(part), np.sin(part.sum(axis=1, keepdims=True)))
+        error.backward()
+        trainer.step(batch)
+        if rank == 0:
+            net.save_parameters(str(folder / f"{step + 1:02}.params"))
+            trainer.save_states(str(folder / "states"))
+            (folder / "states").rename(folder / f"{step + 1:02}.states")
+        if step == dies_at and rank == 1:
+            dflow.waitall()                         # it is steps ahead of what it has computed
+            os.kill(os.getpid(), signal.SIGKILL)
+    return done, [p.data().asnumpy().tobytes() for p in net.collect_params().values()]
+
+
+def test_training_goes_on_from_what_was_saved(tmp_path):
+    """A rank is killed; the next run has the bits of one that nothing has happened to."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    whole.mkdir()
+    parts.mkdir()
+    with cluster(n_workers=2) as made, distributed.Client(made) as client:
+        dflow.distributed.setup(client)
+        expected = dflow.distributed.run(client, resumed, whole)
+        with pytest.raises(dflow.distributed.WorkerLost):
+            dflow.distributed.run(client, resumed, parts, 5)
+        client.wait_for_workers(2, timeout=HANG)
+        again = dflow.distributed.run(client, resumed, parts)
+    assert again[0][0] >= 5 and again[0][1] == again[1][1] == expected[0][1] == expected[1][1]

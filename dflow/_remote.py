@@ -18,7 +18,6 @@ import pickle
 import sys
 import threading
 import types
-import uuid
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -633,8 +632,8 @@ def _wait(x):
     x.wait_to_read()
 
 
-def devices(client):
-    name = uuid.uuid4().hex
+def devices(client, name):
+    """name: of the tables that they have on the workers."""
     addresses = sorted(client.run(_open, name))
     made = [WorkerDevice(client, address, number, name) for number, address in enumerate(addresses)]
     for device in made:

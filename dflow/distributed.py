@@ -21,7 +21,7 @@ from contextlib import suppress
 
 import distributed.worker
 import numpy
-from distributed import WorkerPlugin
+from distributed import SchedulerPlugin, WorkerPlugin
 from distributed.protocol import to_serialize
 from distributed.protocol.numpy import deserialize_numpy_ndarray, serialize_numpy_ndarray
 from distributed.protocol.serialize import dask_deserialize, dask_serialize
@@ -204,7 +204,32 @@ def cluster(client):
     """
     _check_client(client)
     _check_versions(client)
-    return devices(client)
+    name = uuid.uuid4().hex
+    client.run_on_scheduler(_watch, client.id, name)
+    return devices(client, name)
+
+
+class Watch(SchedulerPlugin):
+    """Sees a client go, closed or lost, whose arrays on workers nobody can have any more."""
+
+    def __init__(self, client, table):
+        self.client, self.table = client, table
+
+    def remove_client(self, scheduler, client):
+        if client == self.client:
+            scheduler.loop.add_callback(self._drop, scheduler)
+
+    async def _drop(self, scheduler):
+        await scheduler.broadcast(msg={"op": "dflow_drop", "name": self.table}, on_error="ignore")
+        scheduler.plugins.pop(_name_of(self.table), None)
+
+
+def _name_of(table):
+    return f"dflow {table}"
+
+
+def _watch(client, table, dask_scheduler):
+    dask_scheduler.add_plugin(Watch(client, table), name=_name_of(table))
 
 
 # ---- what workers do -------------------------------------------------------------------------------------------------

@@ -6,13 +6,15 @@ import gc
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 import warnings
 
 import numpy
 import pytest
 from compare import assert_same
-from engines import Gate, in_threads, poll
+from engines import HANG, Gate, clean_environment, in_threads, poll
 
 import dflow
 import dflow.numpy as np
@@ -319,6 +321,32 @@ def test_a_client_that_is_closed():
         with warnings.catch_warnings(action="error"):
             del x, y
             gc.collect()
+
+
+def tables(dask_worker):
+    return len(dask_worker.__dict__.get("dflow_tables", ()))
+
+
+CLIENT = """
+import os, sys
+import distributed
+import dflow, dflow.numpy as np
+client = distributed.Client(sys.argv[1])
+x = np.ones(3, device=dflow.cluster(client)[0])
+assert x.tolist() == [1, 1, 1]
+client.close() if sys.argv[2] == "closes" else os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("end", ["closes", "dies"])
+def test_what_a_client_leaves_on_workers_goes(client, end):
+    before = client.run(tables)
+    done = subprocess.run([sys.executable, "-c", CLIENT, client.scheduler.address, end], capture_output=True, text=True,
+                          timeout=HANG, env=clean_environment())
+    assert done.returncode == 0, done.stderr
+    assert poll(lambda: client.run(tables) == before)
+    plugins = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.plugins))
+    assert sum(name.startswith("dflow ") for name in plugins) == max(before.values())
 
 
 def test_a_worker_that_is_killed():

@@ -178,15 +178,23 @@ def _read(value):
 
 
 async def _open(name, dask_worker):
-    tables = dask_worker.__dict__.setdefault("dflow_tables", {})
-    tables[name] = Table(dask_worker)
+    dask_worker.dflow_tables[name] = Table(dask_worker)
+
+
+def answer(worker):
+    """Let a worker answer what devices send. None: it has no such table, as it came in the place of another one."""
+    tables = worker.__dict__.setdefault("dflow_tables", {})
 
     async def run(name, noted):
-        await tables[name].run(noted.value)
+        if name in tables:
+            await tables[name].run(noted.value)
+            return True
 
     async def get(name, number, what):
         """What is known of a value, or itself: when all before has been noted here."""
-        table = tables[name]
+        table = tables.get(name)
+        if table is None:
+            return None
         async with table.lock:
             value = table.values[number]
         if what == "value" or not is_array(value):
@@ -212,7 +220,7 @@ async def _open(name, dask_worker):
 
     for handler, function in ("dflow_run", run), ("dflow_get", get), ("dflow_put", put), (
             "dflow_drop", drop):
-        dask_worker.handlers.setdefault(handler, function)
+        worker.handlers.setdefault(handler, function)
 
 
 def about(value):
@@ -276,7 +284,8 @@ class WorkerDevice:
             try:
                 noted = await asyncio.to_thread(self._next)
                 if noted:
-                    await self._client.rpc(self.address).dflow_run(name=self._name, noted=packed(noted))
+                    there = self._client.rpc(self.address)
+                    self._lost = not await there.dflow_run(name=self._name, noted=packed(noted))
             except BaseException as error:
                 self._lost = True
                 if not isinstance(error, OSError):
@@ -365,7 +374,9 @@ class WorkerDevice:
         if not self._lost:
             with suppress(OSError):
                 there = self._client.rpc(self.address)
-                return loads(*(await there.dflow_get(name=self._name, number=number, what=what)).value)
+                value = await there.dflow_get(name=self._name, number=number, what=what)
+                if value is not None:
+                    return loads(*value.value)
         raise WorkerLost(self.device_id, self.address)
 
 

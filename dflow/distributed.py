@@ -38,7 +38,7 @@ from dflow._ranks.model import hosts_of
 from dflow._ranks.place import enter, group
 from dflow._ranks.store import LANE, start_lane
 from dflow._ranks.sums import first, summed
-from dflow._remote import devices
+from dflow._remote import answer, devices
 from dflow.numpy import ndarray
 
 __all__ = ["WorkerLost", "cluster", "profile", "rank", "run", "setup", "size"]
@@ -205,8 +205,18 @@ def cluster(client):
     _check_client(client)
     _check_versions(client)
     name = uuid.uuid4().hex
+    client.register_plugin(Tables())
     client.run_on_scheduler(_watch, client.id, name)
     return devices(client, name)
+
+
+class Tables(WorkerPlugin):
+    """Lets workers answer, those that come in the place of others, too."""
+
+    name = "dflow tables"
+
+    def setup(self, worker):
+        answer(worker)
 
 
 class Watch(SchedulerPlugin):
@@ -539,11 +549,11 @@ async def _close(name, dask_worker, error=None):
         group.exchange.fail(error or RuntimeError("the group has ended"))
 
 
-def _as_rank(name, fn, args):
+def _as_rank(name, rank, fn, args):
     worker = distributed.get_worker()
     there = worker.__dict__.get("dflow_groups", {}).get(name)
-    if there is None:
-        raise RuntimeError(f"the group has ended, or the worker at {worker.address} has begun anew since")
+    if there is None:                           # another process, at the same address; or nobody listens any more
+        raise WorkerLost(rank, worker.address)
     start_lane()
     enter(there)
     try:
@@ -612,7 +622,7 @@ def run(client, fn, *args, workers=None, timeout=300):
     name, futures, error = uuid.uuid4().hex, [], None
     try:
         client.run(_open, name, addresses, timeout, workers=addresses)
-        futures += [client.submit(_as_rank, name, fn, args, workers=[address], allow_other_workers=False, pure=False,
+        futures += [client.submit(_as_rank, name, i, fn, args, workers=[address], allow_other_workers=False, pure=False,
                                   retries=0, key=_task_name(i, name)) for i, address in enumerate(addresses)]
         results, error = _watched(client, futures, addresses)
         if error is not None:

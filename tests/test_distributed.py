@@ -587,6 +587,14 @@ def test_a_rank_that_is_killed():
         assert dflow.distributed.run(client, dies, 100) == ["done"] * 3
 
 
+def test_a_rank_whose_worker_is_another_one(client):
+    """In the place of the one that was to be the rank, at its address."""
+    address = addresses(client)[0]
+    future = client.submit(dflow.distributed._as_rank, "nobody's", 2, who, (), workers=[address], pure=False)
+    with pytest.raises(dflow.distributed.WorkerLost, match=f"rank 2 at {address} is lost"):
+        future.result(timeout=HANG)
+
+
 def resumed(folder, dies_at=None, steps=10, batch=12):
     """The parameters after all steps, from those on that are saved in the folder, as rank 0 does after each."""
     rank, size = who()

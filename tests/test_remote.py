@@ -335,12 +335,12 @@ def test_a_worker_that_came_in_the_place_of_another(client):
     assert np.ones(2, device=dflow.cluster(client)[0]).tolist() == [1, 1]
 
 
-def tables(dask_worker):
-    return len(dask_worker.__dict__.get("dflow_tables", ()))
+def has_table(name, dask_worker):
+    return name in dask_worker.dflow_tables
 
 
-def plugins(dask_scheduler):
-    return len(dask_scheduler.plugins)
+def has_plugin(name, dask_scheduler):
+    return f"dflow {name}" in dask_scheduler.plugins
 
 
 CLIENT = """
@@ -348,19 +348,25 @@ import os, sys
 import distributed
 import dflow, dflow.numpy as np
 client = distributed.Client(sys.argv[1])
-x = np.ones(3, device=dflow.cluster(client)[0])
+device = dflow.cluster(client)[0]
+x = np.ones(3, device=device)
 assert x.tolist() == [1, 1, 1]
+print(device._name, flush=True)
+sys.stdin.read()
 client.close() if sys.argv[2] == "closes" else os._exit(0)
 """
 
 
 @pytest.mark.parametrize("end", ["closes", "dies"])
 def test_what_a_client_leaves_on_workers_goes(client, end):
-    before = client.run(tables), client.run_on_scheduler(plugins)
-    done = subprocess.run([sys.executable, "-c", CLIENT, client.scheduler.address, end], capture_output=True, text=True,
-                          timeout=HANG, env=clean_environment())
-    assert done.returncode == 0, done.stderr
-    assert poll(lambda: (client.run(tables), client.run_on_scheduler(plugins)) == before)
+    other = subprocess.Popen([sys.executable, "-c", CLIENT, client.scheduler.address, end], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean_environment())
+    with other:
+        name = other.stdout.readline().strip()
+        assert all(client.run(has_table, name).values()) and client.run_on_scheduler(has_plugin, name)
+        other.communicate(timeout=HANG)
+    assert other.returncode == 0
+    assert poll(lambda: not any(client.run(has_table, name).values()) and not client.run_on_scheduler(has_plugin, name))
 
 
 def test_a_worker_that_is_killed():

@@ -348,10 +348,10 @@ import os, sys
 import distributed
 import dflow, dflow.numpy as np
 client = distributed.Client(sys.argv[1])
-device = dflow.cluster(client)[0]
-x = np.ones(3, device=device)
+devices = dflow.cluster(client)
+x = np.ones(3, device=devices[0])
 assert x.tolist() == [1, 1, 1]
-print(device._name, flush=True)
+print(devices[0]._name, flush=True)
 sys.stdin.read()
 client.close() if sys.argv[2] == "closes" else os._exit(0)
 """

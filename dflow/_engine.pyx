@@ -13,13 +13,14 @@ from dflow._kernels import native
 from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, REDUCES, VALUES_FAIL
 from dflow._base.allocator cimport *
 from dflow._base.atomics cimport DFLOW_DEBUG, add_i64, add_int, glance_int, load_i64, load_int, store_i64, store_int
+from dflow._base.hooks cimport check_hooks
 from dflow._base.locks cimport BIN_LOCK, lock, LockRank, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures
 from dflow._base.threads cimport Cores, bell_lock, bell_unlock, cores_none, cores_with
 from dflow._runtime import disk, errors, graph
 from dflow._runtime cimport open_group
 from dflow._runtime.cancel cimport forget_cancels
-from dflow._runtime.disk cimport disk_hooks, fetch_operands
+from dflow._runtime.disk cimport disk_hooks, DiskHooks, fetch_operands
 from dflow._runtime.cancelling cimport cancel_everything
 from dflow._runtime.executor cimport inside_host_task, purge
 from dflow._runtime.fp_errors cimport give_warnings, IGNORED, RAISED, RECORDED, warnings_go, warnings_wait
@@ -45,7 +46,11 @@ from dflow._gpu.mirror cimport finish_gpus, gpus
 check_tuning()
 disk_hooks.submit = submit
 disk_hooks.make_room = waiting.make_room
-disk_hooks.budget = &waiting.memory_budget
+
+def check():
+    check_hooks("_runtime.disk", &disk_hooks, sizeof(DiskHooks), "submit make_room")
+
+check()
 settings.inline_cost = INLINE_NS
 settings.tiny_cost = TINY_NS
 

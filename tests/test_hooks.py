@@ -13,6 +13,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dflow"
 # Where the fields of each table are set: as _base/hooks.pxd says, by one module for a floor.
 FILLED = {
     "memory_hooks": {"_array/core.pyx"},
+    "storage_hooks": {"_runtime/disk.pyx"},
+    "disk_hooks": {"_engine.pyx"},
     "running_hooks": {"_gpu/executor.pyx"},
     "record_hooks": {"_tracing/tape.pyx"},
     "noting_hooks": {"_tracing/trace.pyx"},

@@ -13,7 +13,7 @@ import dflow.numpy as np
 pytestmark = pytest.mark.once            # see pyproject.toml
 
 THEIRS = """exceptions ma ma.core ma.extras ma.mrecords rec char strings dtypes ctypeslib matlib version f2py
-    lib.array_utils lib.format lib.introspect lib.mixins lib.npyio lib.recfunctions lib.scimath lib.user_array
+    lib.array_utils lib.introspect lib.mixins lib.npyio lib.recfunctions lib.scimath lib.user_array
     random.bit_generator testing.overrides""".split()
 MATLIB = pytest.mark.filterwarnings("ignore:Importing from numpy.matlib")
 
@@ -32,7 +32,7 @@ def test_a_module_that_stays_numpys_has_one_home(name):
 
 
 @pytest.mark.parametrize("name", ["linalg", "fft", "random", "testing", "polynomial", "polynomial.chebyshev", "lib",
-                                  "lib.stride_tricks"])
+                                  "lib.format", "lib.stride_tricks"])
 def test_a_module_of_ours_stays_ours(name):
     assert importlib.import_module(f"dflow.numpy.{name}").__name__ == f"dflow.numpy.{name}"
 

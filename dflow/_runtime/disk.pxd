@@ -29,7 +29,6 @@ ctypedef bint (*room_t)(size_t nbytes) except -1
 cdef struct DiskHooks:          # filled by _engine.pyx
     submit_t submit
     room_t make_room
-    long long* budget
 cdef DiskHooks disk_hooks
 
 cdef int spilling               # GIL; whether evict() may write

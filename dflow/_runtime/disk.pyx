@@ -8,6 +8,7 @@ from libc.errno cimport EINTR, EIO, ENOSPC, errno
 from libc.string cimport memmove, memset
 from dflow._base.allocator cimport block_moved, block_pages, memory_grow
 from dflow._base.atomics cimport add_i64, load_i64, load_int, load_ptr, store_i64, store_int, store_ptr
+from dflow._base.hooks cimport check_hooks
 from dflow._base.locks cimport lock, RECENCY_LOCK, unlock
 from dflow._base.threads cimport Bell, bell_init, bell_lock, bell_unlock
 from dflow._kernels.kernel cimport FENCE, HAS_EFFECTS, intp, Kernel, MAY_RAISE, ON_DISK
@@ -233,7 +234,12 @@ cdef void forget(Large* s) noexcept nogil:
     if s.storage.spilled:
         count_spilled(-<long long>s.storage.nbytes)
 
-forget_spilled = forget
+storage_hooks.forget_spilled = forget
+
+def check():
+    check_hooks("_runtime.graph", &storage_hooks, sizeof(StorageHooks), "forget_spilled")
+
+check()
 
 cdef Kernel WRITES, READS
 WRITES.name, WRITES.loop = b"write to disk", write_loop
@@ -265,8 +271,7 @@ cdef int fetch_operands(Task* t) except -1:
 cdef int fetch(Storage* s) except -1:
     s.spilled = 0
     count_spilled(-<long long>s.nbytes)
-    if bytes_live() > disk_hooks.budget[0]:
-        disk_hooks.make_room(0)         # if there is none, it takes more than the budget
+    disk_hooks.make_room(0)             # if there is none, it takes more than the budget
     return submit_for(s, &READS)
 
 cdef bint may_leave(Storage* s) noexcept:

@@ -151,7 +151,9 @@ cdef inline bint is_large(Storage* s) noexcept nogil:
 cdef Recency recency
 cdef void touch(Large* s) noexcept nogil                             # it is in use now
 ctypedef void (*forgetter)(Large* s) noexcept nogil
-cdef forgetter forget_spilled                                        # of _runtime/disk.pyx: gives back its place there
+cdef struct StorageHooks:           # filled by _runtime/disk.pyx
+    forgetter forget_spilled        # at the end of one that is on the disk
+cdef StorageHooks storage_hooks
 cdef void count_spilled(long long nbytes) noexcept nogil             # that are in memory no more; or, below 0, again
 cdef long long bytes_spilled() noexcept nogil
 cdef inline bint never_stored(Storage* s) noexcept nogil:            # whether nothing was ever written to it

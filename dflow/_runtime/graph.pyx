@@ -191,7 +191,7 @@ cdef inline void storage_free_data(Storage* s) noexcept nogil:
         leave_recency(<Large*>s)
         unlock(&recency.lock)
         if (<Large*>s).home != NULL:
-            forget_spilled(<Large*>s)
+            storage_hooks.forget_spilled(<Large*>s)
     if s.data != NULL and not data_inside(s):
         block_free(s.data, s.nbytes)
 

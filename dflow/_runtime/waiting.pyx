@@ -630,6 +630,8 @@ cdef bint make_room(size_t nbytes) except -1:
     cdef Wait w = wait_for(FOR_ROOM, <long long>nbytes)
     if w.limit > memory_budget:
         return False
+    if bytes_live() + w.limit <= memory_budget:
+        return True
     if inside_host_task():
         return True
     memory_waits += 1

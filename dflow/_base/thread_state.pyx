@@ -17,8 +17,8 @@ cdef extern from *:
     static _Thread_local HeldLock *thread_locks;        /* MOST_LOCKS; not in place: thread-locals have little room */
     static _Thread_local int thread_nlocks;
     static const char *const lock_names[] = {           /* by LockRank of locks.pxd */
-        "", "GROUP_LOCK", "GATE_LOCK", "SPLIT_LOCK", "STORAGE_LOCK", "QUEUE_LOCK", "RUNNERS_LOCK", "LOOPS_LOCK",
-        "BIN_LOCK"};
+        "", "GROUP_LOCK", "GATE_LOCK", "SPLIT_LOCK", "STORAGE_LOCK", "QUEUE_LOCK", "RECENCY_LOCK",
+        "RUNNERS_LOCK", "LOOPS_LOCK", "BIN_LOCK"};
     """
     ctypedef struct HeldLock:
         int* place

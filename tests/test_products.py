@@ -1,6 +1,7 @@
 """Matrix products: NumPy's within rounding, the same bits for any number of workers, nobody else's threads touched."""
 
 import ast
+import ctypes
 import os
 import subprocess
 import sys
@@ -317,6 +318,9 @@ def test_the_threads_of_numpys_blas_stay_out_of_vector_products():
     ("scipy.linalg", "scipy.linalg.blas.dgemm(1, x, x)")])
 def test_threads_of_a_blas_sleep_soon_whatever_is_imported_first(first, product):
     """Left alone they would spin for 2**26 cycles."""
+    library = ctypes.CDLL(numpy.linalg._umath_linalg.__file__)
+    if first != "dflow" and product == "x @ x" and not hasattr(library, "blas_thread_shutdown_"):
+        pytest.skip("NumPy's OpenBLAS does not show how: since NumPy 2.5 dflow has to come first")
     used, = run(f"import {first}, numpy, scipy.linalg, dflow" + THEIRS + f"""
 x = numpy.ones((300, 300))
 {product}

@@ -68,9 +68,10 @@ def test_more_than_the_budget(spilling):
 def test_programs_give_the_same_bits(spilling, seed):
     """Random programs over more arrays than fit: in place, views, slices, elements, copies, arrays that go."""
     draw = random.Random(seed)
-    size = int(2 ** draw.uniform(13.2, 18))
-    count = 24 * N // size + 3
-    theirs = [numpy.random.default_rng(i).normal(size=size) for i in range(count)]
+    kind = numpy.dtype(draw.choice("fdDilq"))
+    size = int(2 ** draw.uniform(16.2, 21)) // kind.itemsize      # what is smaller stays in memory
+    count = 24 * MB // (size * kind.itemsize) + 3
+    theirs = [numpy.random.default_rng(i).normal(0, 99, size).astype(kind) for i in range(count)]
     with configured(workers=draw.choice([1, 2, 4]), limit=draw.choice([0, 2000])):
         ours = [np.array(x) for x in theirs]
         for _ in range(150):
@@ -79,7 +80,7 @@ def test_programs_give_the_same_bits(spilling, seed):
             what = draw.randrange(9)
             for xs in ours, theirs:
                 if what == 0:
-                    xs[i] = xs[j] * 0.5 + xs[k]
+                    xs[i] = (xs[j] * 0.5 + xs[k]).astype(kind)
                 elif what == 1:
                     xs[i] += xs[j]
                 elif what == 2:
@@ -95,9 +96,9 @@ def test_programs_give_the_same_bits(spilling, seed):
                 elif what == 7:
                     xs[i] = xs[i].reshape(1, -1)[0]
                 else:
-                    xs[i] /= 1 + abs(xs[j]).max()
+                    xs[i] -= xs[j].real.max().astype(kind)
             if what == 8 and draw.random() < 0.3:
-                assert float(ours[i][at]) == theirs[i][at]
+                assert ours[i][at] == theirs[i][at]
         assert spilled() > 0
         for x, y in zip(ours, theirs, strict=True):
             numpy.testing.assert_array_equal(x, y)

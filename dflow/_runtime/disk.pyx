@@ -142,29 +142,15 @@ cdef void give_extent(long long start, long long n) noexcept nogil:
 
 # ---- the tasks -------------------------------------------------------------------------------------------------------
 
-cdef int write_all(char* p, size_t n, long long place) noexcept nogil:
-    """0, or an error's number."""
+cdef int transfer(char* p, size_t n, long long place, bint writes) noexcept nogil:
+    """To the file, or from it. 0, or an error's number."""
     cdef ssize_t done
     while n:
-        done = pwrite(file.fd, p, n, place)
+        done = pwrite(file.fd, p, n, place) if writes else pread(file.fd, p, n, place)
         if done < 0 and errno != EINTR:
             return errno
-        if done == 0:
-            return ENOSPC
-        if done > 0:
-            p += done
-            n -= done
-            place += done
-    return 0
-
-cdef int read_all(char* p, size_t n, long long place) noexcept nogil:
-    cdef ssize_t done
-    while n:
-        done = pread(file.fd, p, n, place)
-        if done < 0 and errno != EINTR:
-            return errno
-        if done == 0:                   # somebody has cut it
-            return EIO
+        if done == 0:                   # to read: somebody has cut the file
+            return ENOSPC if writes else EIO
         if done > 0:
             p += done
             n -= done
@@ -179,7 +165,7 @@ cdef void write_loop(char** args, intp* dims, intp* steps, void* data) noexcept 
     cdef int error = 0
     cdef long long place = take_extent(n, &error)
     if place >= 0:
-        error = write_all(home, n, place)
+        error = transfer(home, n, place, True)
         s.place = place
         store_ptr(&s.home, home)
         if error == 0 and mmap(home, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.fd, place) == MAP_FAILED:
@@ -209,7 +195,7 @@ cdef void read_loop(char** args, intp* dims, intp* steps, void* data) noexcept n
     p = <char*>mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     if p == MAP_FAILED:                 # no memory: the system reads its pages, as it needs them
         return
-    error = read_all(p, n, s.place)
+    error = transfer(p, n, s.place, False)
     if error:                           # what has this error is other memory from here on, for whoever writes to it
         memset(p, 0, n)
     if move_pages_to(p, n, home):

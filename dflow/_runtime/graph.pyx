@@ -165,11 +165,12 @@ cdef long long bytes_live() noexcept nogil:
 
 cdef bint storage_allocate(Storage* s) noexcept nogil:
     """Give s its memory if it has none. Two writers of disjoint views may come at once."""
-    cdef char* p
-    if load_ptr(&s.data) != NULL:
+    cdef char* p = <char*>load_ptr(&s.data)
+    if p != NULL:
         return True
-    if not never_stored(s):             # the system reads its pages from the file, one by one
-        store_ptr(&s.data, (<Large*>s).home)
+    p = home_of(s)                      # one look: the other writer may give it memory right now
+    if p != NULL:
+        store_ptr(&s.data, p)           # the system reads its pages from the file, one by one
         return True
     p = block_alloc(s.nbytes)
     if p == NULL:

@@ -627,6 +627,7 @@ cdef int settle(bint once=False) except -1:
 cdef bint make_room(size_t nbytes) except -1:
     global memory_waits
     cdef long long failed
+    cdef bint quiet
     cdef Wait w = wait_for(FOR_ROOM, <long long>nbytes)
     if w.limit > memory_budget:
         return False
@@ -637,9 +638,10 @@ cdef bint make_room(size_t nbytes) except -1:
     memory_waits += 1
     failed = load_i64(&failures)
     while bytes_live() + w.limit > memory_budget:
+        quiet = not pending()           # before it looks: what ends meanwhile may be what it then would find
         if spilling and load_i64(&failures) == failed:
             evict(bytes_live() + w.limit - memory_budget + memory_budget // 8)
-        if not pending():
+        if quiet and not pending():
             break
         w.patience = now_ns() + PATIENCE_NS
         block(&w)

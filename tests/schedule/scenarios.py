@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 import sys
+import tempfile
 import threading
 from concurrent.futures import CancelledError
 from time import monotonic, sleep
@@ -118,6 +119,26 @@ def readers(draw):
 
     run_threads(draw, write, *[read] * draw.randint(1, 2))
     assert x.tolist() == [steps] * x.size
+
+
+@scenario
+def parts(draw):
+    """Writers of disjoint parts of an array: the first of them gives it its memory, or takes it from the disk."""
+    set_up(draw)
+    rows, columns = draw.randint(2, 5), draw.choice((1, 40, LARGE))
+    values = [np.arange(float(columns)) + k for k in range(rows)]
+
+    def write():
+        x = np.empty((rows, columns))
+        for k in draw.sample(range(rows), rows):
+            if draw.random() < 0.5:
+                np.add(values[k], 1, out=x[k])
+            else:
+                x[k] = dflow.engine.sleep(values[k], draw.choice((0, 3e-5))) + 1
+        for k, row in enumerate(x.asnumpy()):
+            assert row[0] == k + 1 and row[-1] == k + columns, (k, row)
+
+    run_threads(draw, *[lambda: [write() for _ in range(draw.randint(1, 4))]] * draw.randint(1, 2))
 
 
 @scenario
@@ -357,6 +378,48 @@ def budget(draw):
         dflow.waitall()
     finally:
         dflow.engine.set_memory_budget(stats["budget"])
+
+
+@scenario
+def spills(draw):
+    """Threads that compute with more arrays than the budget holds: the others are on the disk."""
+    set_up(draw)
+    n, threads = draw.choice((1 << 13, 1 << 14)), draw.randint(1, 2)
+    dflow.waitall()
+    stats = dflow.engine.memory_stats()
+    room = draw.choice((4.2, 6, 9)) if threads == 1 else draw.choice((7.2, 9))      # an operation of each has room
+    dflow.engine.set_memory_budget(stats["live"] + int(room * 8 * n))
+
+    def work(first):
+        xs = [np.full(n, float(first + k)) for k in range(draw.randint(3, 6))]
+        expected = [float(first + k) for k in range(len(xs))]
+        for _ in range(draw.randint(3, 10)):
+            i, j = draw.randrange(len(xs)), draw.randrange(len(xs))
+            what = draw.randrange(5)
+            if what == 0:
+                xs[i] = xs[i] + xs[j]
+                expected[i] += expected[j]
+            elif what == 1:
+                xs[i][:n // 2] += 1
+                xs[i][n // 2:] += 1
+                expected[i] += 1
+            elif what == 2:
+                assert xs[i][n - 1] == expected[i]
+            elif what == 3:
+                xs[j], expected[j] = np.full(n, 7.0), 7.0
+            else:
+                assert (xs[i].asnumpy()[::n // 8] == expected[i]).all()
+        for x, value in zip(xs, expected):
+            assert (x.asnumpy()[::n // 8] == value).all(), (x, value)
+
+    with tempfile.TemporaryDirectory() as directory:
+        dflow.engine.spill(directory)
+        try:
+            run_threads(draw, *(lambda k=k: work(10 * k) for k in range(threads)))
+            dflow.waitall()
+        finally:
+            dflow.engine.spill(None)
+            dflow.engine.set_memory_budget(stats["budget"])
 
 
 @scenario

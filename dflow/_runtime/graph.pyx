@@ -212,11 +212,11 @@ cdef void storage_unref(Storage* s) noexcept:
         end_foreign(s)
         drain()                 # now: its owner may wait to be resized
         return
-    store_i64(&bytes_ended, bytes_ended + s.nbytes)
     untrace_memory(s)
     if s.nbytes >= NOTED_BYTES and s.data != NULL and load_int(&watched):
         note_memory(FREED, s, s.nbytes, NULL)
     storage_free_data(s)
+    store_i64(&bytes_ended, bytes_ended + s.nbytes)     # after it has left the disk, which counts it as live again:
     if s.poison != NULL:
         poison_unref(s.poison)
     if s.twin != NULL:
@@ -247,11 +247,11 @@ cdef void storage_unref_nogil(Storage* s) noexcept nogil:
     if s.foreign:
         end_foreign(s)
         return
-    add_i64(&bytes_ended_nogil, s.nbytes)
     untrace_memory(s)
     if s.nbytes >= NOTED_BYTES and s.data != NULL and load_int(&watched):
         note_memory(FREED, s, s.nbytes, NULL)
     storage_free_data(s)
+    add_i64(&bytes_ended_nogil, s.nbytes)               # who looks meanwhile finds less room than there is, not more
     if s.poison != NULL:
         poison_unref(s.poison)
     if s.twin != NULL:

@@ -637,17 +637,18 @@ cdef bint make_room(size_t nbytes) except -1:
         return True
     memory_waits += 1
     failed = load_i64(&failures)
-    while bytes_live() + w.limit > memory_budget:
+    while True:
+        if graves():
+            drain()                     # runs Python code: others may take what room there is
+        if bytes_live() + w.limit <= memory_budget:
+            return True
         quiet = not pending()           # before it looks: what ends meanwhile may be what it then would find
         if spilling and load_i64(&failures) == failed:
             evict(bytes_live() + w.limit - memory_budget + memory_budget // 8)
         if quiet and not pending():
-            break
+            return bytes_live() + w.limit <= memory_budget
         w.patience = now_ns() + PATIENCE_NS
         block(&w)
-    if graves():
-        drain()
-    return bytes_live() + w.limit <= memory_budget
 
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     cdef Wait w = wait_for(FOR_STORAGE)

@@ -194,7 +194,9 @@ static void hand_to(int next) {
 static void await_token(Thread *t) {
     while (!__atomic_load_n(&t->go, __ATOMIC_ACQUIRE)) syscall(SYS_futex, &t->go, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
     t->go = 0;
+    int before = errno;     // readdir(), for one, tells its end from an error by it alone
     while (leaving && syscall(SYS_tgkill, getpid(), leaving, 0) == 0) REAL(sched_yield)();
+    errno = before;
     leaving = 0;
 }
 

@@ -79,7 +79,7 @@ MUTANTS = (
     Mutant("two-looks", "dflow/_runtime/graph.pyx",
            "    if p != NULL:\n        store_ptr(&s.data, p)           # the system",
            "    if p != NULL or not never_stored(s):\n        store_ptr(&s.data, p)           # the system",
-           "who finds no memory takes away what the writer of another part has given meanwhile", ("schedule parts 0:2000",)),
+           "who finds no memory takes away what another writer has just given", ("schedule parts 0:2000",)),
     Mutant("register-too-early", "dflow/_runtime/fusion_plan.pyx",
            "        k = ends[j]\n", "        k = ends[j + 2] if j + 2 < g.members else -1\n",
            "a register is given on while one more member is to read it", (GROUPS,)),

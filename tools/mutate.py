@@ -26,8 +26,8 @@ from tools.mutants import MUTANTS
 
 ROOT = Path(__file__).resolve().parent.parent
 # Of tests/schedule; not `interrupts`, whose handlers may raise in a task that the waiting thread runs.
-PROGRAMS = ("oracle,updates,readers,parts,waits,splits,errors,waking,meetings,workers,budget,spills,loops,replays,linear,"
-            "forks")
+PROGRAMS = ("oracle,updates,readers,parts,waits,splits,errors,waking,meetings,workers,budget,spills,loops,replays,"
+            "linear,forks")
 COMMON = ("tests/test_errors.py", "tests/test_outputs.py", "tests/test_views.py", "tests/test_gate.py",
           "tests/test_budget.py", "tests/test_reductions.py", "tests/test_waking.py", "tests/test_threads.py",
           "tests/test_groups.py", "tests/test_oracle.py -k 'queued or long'", "tests/test_lanes.py",

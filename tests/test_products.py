@@ -630,6 +630,21 @@ def test_a_singular_matrix_of_many_columns(n, dtype):
                 numpy.testing.assert_array_equal(fine, good / 4)
 
 
+@pytest.mark.parametrize("n", [3, 80])
+@pytest.mark.parametrize("rows", [2, 64])
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_a_singular_matrix_in_a_stack_of_two_axes(n, rows, workers):
+    """The loop runs once a row: what it finds in the last is not all."""
+    stack = numpy.tile(numpy.eye(n), (rows, 3, 1, 1))
+    stack[0, 1] = 0
+    for stacked in (stack[:, :2], stack[:, 1:], stack.transpose(1, 0, 2, 3)):
+        with configured(workers=workers):
+            with pytest.raises(numpy.linalg.LinAlgError, match="Singular matrix"):
+                np.linalg.inv(np.array(stacked, copy=False)).asnumpy()
+            with pytest.raises(numpy.linalg.LinAlgError, match="Singular matrix"):
+                np.linalg.solve(np.array(stacked, copy=False), np.array(stacked)).asnumpy()
+
+
 @pytest.mark.parametrize("name, text", [("inv", "Singular matrix"), ("cholesky", "Matrix is not positive definite")])
 @pytest.mark.parametrize("n", [3, 40])
 def test_one_bad_matrix_in_a_stack(name, text, n):

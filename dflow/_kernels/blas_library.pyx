@@ -271,12 +271,13 @@ cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
 cdef int find_numpy_blas() except -1:
     if numpy_blas.set_threads == NULL:
         library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
-        name = _find_threads(&numpy_blas, library)
+        name = _naming(library)
         if name is not None:
             prefix, ending = name[:name.index("openblas")], "_64_" if name.endswith("64_") else "_"
             for i, letter in enumerate("dz"):
                 numpy_lapack.getrf[i] = <getrf_t>_address(library, f"{prefix}{letter}getrf{ending}")
                 numpy_lapack.getrs[i] = <getrs_t>_address(library, f"{prefix}{letter}getrs{ending}")
+        _find_threads(&numpy_blas, library)     # last: another thread that sees these looks for no more
     return 0
 
 cdef void one_thread_each() noexcept nogil:

@@ -5,7 +5,7 @@ import sys
 from libc.math cimport NAN
 from libc.string cimport memset
 from dflow._base.allocator cimport memory_free, memory_new
-from dflow._base.fpflags cimport FP_INVALID, fp_clear, fp_raise
+from dflow._base.fpflags cimport FP_INVALID, fp_clear, fp_flags, fp_raise
 from dflow._base.thread_state cimport loop_raised
 from dflow._base.threads cimport out_of_memory
 from dflow._kernels.blas_library cimport begin_call, end_call, find_numpy_blas, numpy_blas, numpy_lapack, tiles_wanted
@@ -113,12 +113,13 @@ cdef void end_columns(ColumnPlan* p) noexcept nogil:
     memory_free(p.pivots)
 
 cdef void columns_loop(char** args, intp* dims, intp* steps, bint inverse, int doubles) noexcept nogil:
-    """As NumPy's loop: the invalid flag means that one of the matrices is singular, and others mean nothing."""
+    """As NumPy's loop: the invalid flag means that one of the matrices is singular, of those of the calls before, too,
+    and others mean nothing."""
     cdef ColumnPlan p
     cdef char* at[3]
     cdef intp i
     cdef int k, nops = 2 if inverse else 3
-    cdef bint singular = False
+    cdef bint singular = (fp_flags() & FP_INVALID) != 0
     for i in range(dims[0]):
         for k in range(nops):
             at[k] = args[k] + i * steps[k]

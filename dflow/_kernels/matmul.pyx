@@ -26,7 +26,7 @@ from dflow._kernels.qr import qr
 cdef enum:
     LEAST = 1 << 18             # multiplications from which tiles pay; OpenBLAS uses one thread below
     LEAST_VECTOR = 1 << 15      # the same for a matrix and a vector,
-    LEAST_BAND_AREA = 1 << 18   # which is cut into bands of at least so many,
+    LEAST_BAND_AREA = 1 << 17   # which is cut into bands of at least so many,
     LEAST_BAND = 64             # and so many rows, or columns,
     BAND = 2048                 # but no more than about so many: where lines are cut, short pieces cost twice the time
     NARROW = 16                 # rows or columns: of fewer, and of vectors, each tile is NumPy's OpenBLAS's, if it has

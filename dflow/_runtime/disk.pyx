@@ -255,9 +255,11 @@ cdef int fetch_operands(Task* t) except -1:
     return 0
 
 cdef int fetch(Storage* s) except -1:
+    disk_hooks.make_room(s.nbytes)      # lets others go on; if there is none, it takes more than the budget
+    if not s.spilled:
+        return 0
     s.spilled = 0
     count_spilled(-<long long>s.nbytes)
-    disk_hooks.make_room(0)             # if there is none, it takes more than the budget
     return submit_for(s, &READS)
 
 cdef bint may_leave(Storage* s) noexcept:
@@ -269,6 +271,7 @@ cdef bint evict(long long nbytes) except -1:
     cdef Large* leavers[MOST_AT_ONCE]
     cdef Large* s
     cdef int i, n = 0
+    cdef bint any = False
     cdef long long wanted = nbytes - load_i64(&leaving)
     if not spilling:
         return False
@@ -283,6 +286,9 @@ cdef bint evict(long long nbytes) except -1:
     unlock(&recency.lock)
     try:
         for i in range(n):
+            if not may_leave(&leavers[i].storage):
+                continue                # to submit the last one may have let others go on
+            any = True
             leavers[i].storage.spilled = 1
             add_i64(&leaving, leavers[i].storage.nbytes)
             submit_for(&leavers[i].storage, &WRITES)
@@ -293,7 +299,7 @@ cdef bint evict(long long nbytes) except -1:
     finally:
         for i in range(n):
             storage_unref(&leavers[i].storage)
-    return n > 0
+    return any
 
 cdef str disk_error():
     cdef int error = load_int(&last_error)

@@ -44,7 +44,9 @@ cdef enum:
     TASK_BYTES = 200        # memory of a pending task, about
     SHARES = 16             # of a kernel that is split, unless they would be longer than GRAIN_NS, or too short
     LEAST_BESIDE = 5        # rows of matrices that gain by two threads although each takes a lock of the library
-    VECTOR_PRODUCT = 3      # times the cost of a product, for a matrix times a vector: an element is read for one use
+    VECTOR_PRODUCT = 3      # times the cost of a product, for a matrix times a vector: an element is read for one use;
+    FAR_PRODUCT = 8         # for one of so many elements that
+    FAR = 1 << 18           # no core's own cache has them
 
 cdef inline int check_tuning() except -1:
     cdef dict relations = {

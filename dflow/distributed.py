@@ -157,17 +157,21 @@ def _trim(worker):
 
 
 async def _spill(worker):
-    """Write all chunks to the disk, where Dask has one for them."""
+    """Write all chunks to the disk, where Dask has one for them. How many it could not write."""
     data = worker.data
-    while getattr(data, "fast", None) and data.evict() > 0:
+    while getattr(data, "fast", None):
+        if data.evict() <= 0:
+            return len(data.fast)
         await asyncio.sleep(0)
+    return 0
 
 
 def _make_room():
-    """For a task that found no memory."""
+    """For a task that found no memory. How many chunks stay in memory, as the disk does not take them."""
     worker = distributed.get_worker()
-    asyncio.run_coroutine_threadsafe(_spill(worker), worker.loop.asyncio_loop).result()
+    left = asyncio.run_coroutine_threadsafe(_spill(worker), worker.loop.asyncio_loop).result()
     engine.trim()
+    return left
 
 
 def _settings(dask_worker):
@@ -350,8 +354,14 @@ def _waiting(run):
             except MemoryError as error:
                 if getattr(error, "once", False):
                     raise
-                _make_room()
-            return _settled(task(data))
+                left = _make_room()
+            try:
+                return _settled(task(data))
+            except MemoryError as error:
+                if not left:
+                    raise
+                raise MemoryError(f"{error}; {left} results of tasks stay in memory, as this worker cannot write them "
+                                  "to its disk: its log says why") from error
         return run(settled, data, *rest)
     return waiting
 

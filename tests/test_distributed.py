@@ -3,6 +3,8 @@ arrays over the wire, workers that die, workers without dflow; groups of workers
 
 import json
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -231,6 +233,40 @@ def test_a_task_that_finds_no_memory_is_run_again(tries):
             with pytest.raises(MemoryError, match="not yet"):
                 future.result(HANG)
         assert [float(chunk.result(HANG)[0]) for chunk in chunks] == [0, 1, 2, 3, 4]
+
+
+def let_files_grow(to):
+    """A disk that is full for what is longer."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (to, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
+def large_chunk(k):
+    return np.full(1_000_000, float(k)) + 1
+
+
+def test_a_disk_that_is_full():
+    """Tasks for which there is no memory then say so; what was there stays, and all goes on once there is room."""
+    with cluster(n_workers=1, memory_limit="500MB") as made, distributed.Client(made) as client:
+        dflow.distributed.setup(client, memory=0.3)
+        client.run(let_files_grow, 100_000)
+        chunks = client.map(large_chunk, range(30))
+        distributed.wait(chunks, HANG)
+        kept = [k for k, chunk in enumerate(chunks) if chunk.status == "finished"]
+        lost = [chunk for chunk in chunks if chunk.status == "error"]
+        assert len(kept) >= 10 and len(kept) + len(lost) == 30 and lost
+        for chunk in lost:
+            assert isinstance(chunk.exception(), MemoryError)
+            assert "of a budget of 150000000" in str(chunk.exception())
+            assert re.search(r"[1-9][0-9]* results of tasks stay in memory, as this worker cannot write them to its disk",
+                             str(chunk.exception()))
+        firsts = [client.submit(lambda x: float(x[-1]), chunks[k], pure=False) for k in kept]
+        assert client.gather(firsts) == [k + 1 for k in kept]
+        client.run(let_files_grow, resource.RLIM_INFINITY)
+        for chunk in lost:
+            chunk.retry()
+        firsts = [client.submit(lambda x: float(x[-1]), chunk, pure=False) for chunk in chunks]
+        assert client.gather(firsts) == list(range(1, 31))
 
 
 @pytest.mark.cluster

@@ -10,7 +10,7 @@ from operator import index
 
 from libc.string cimport memset
 from dflow._kernels import native
-from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, REDUCES, VALUES_FAIL
+from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, Kernel, ON_DISK, REDUCES, VALUES_FAIL
 from dflow._base.allocator cimport *
 from dflow._base.atomics cimport DFLOW_DEBUG, add_i64, add_int, glance_int, load_i64, load_int, store_i64, store_int
 from dflow._base.hooks cimport check_hooks
@@ -159,7 +159,7 @@ cdef Storage* place(Task* t) noexcept:
             continue
         if a[i].storage.pins and not t.kernel.flags & FENCE:
             pinned = a[i].storage
-        if abroad(a[i].storage):
+        if abroad(a[i].storage) and not t.kernel.flags & ON_DISK:       # is here while a task writes it out, or reads it
             go_abroad(t, i)
     if pinned != NULL:
         add_int(&pinned.refs, 1)
@@ -547,6 +547,7 @@ def spill(directory, limit=None):
             begin_lanes(shared.submitted)
             use_disk_lane()
             let_runners_go()
+        hire(&lanes[DISK_LANE])         # now: an array on its way out is not to wait for it
     else:
         disk.open_file(None, None)
     return before

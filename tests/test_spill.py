@@ -329,3 +329,71 @@ def test_an_operation_of_more_than_the_budget(spilling):
     total = xs[0] + 0
     many = np.stack(xs[:7])
     assert float(many.sum()) == N * 21 and float(total.sum()) == 0
+
+
+SMALL = {       # what is computed in its caller, of a large array: for its result that very array may leave memory
+    "index": lambda np, a: a[np.arange(1000) * 3],
+    "mask": lambda np, a: a[:4000][a[:4000] % 5 == 0],
+    "nonzero": lambda np, a: np.nonzero(a[:6000] > 3000)[0],
+    "bincount": lambda np, a: np.bincount(np.arange(6000) % 700, a[:6000]),
+    "cumsum": lambda np, a: np.cumsum(a[:700]),
+    "stack": lambda np, a: np.stack([a[:1000], a[1000:2000]]),
+    "repeat": lambda np, a: np.repeat(a[:600], 2),
+    "copy": lambda np, a: a[:1200:2].copy(),
+    "sort": lambda np, a: np.sort(a[:600]),
+    "sum": lambda np, a: a[:900] + a[900:1800],
+    "elements": lambda np, a: np.array([a[i] for i in range(0, 900, 7)] + [0.0] * 600),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_operand_leaves_as_its_result_gets_memory(spilling, name):
+    a, theirs = np.arange(float(N)), numpy.arange(float(N))
+    a += 0
+    expected = SMALL[name](numpy, theirs)
+    dflow.waitall()
+    kept, large = [], arrays(10)
+    for k in range(2000):
+        kept.append(SMALL[name](np, a))
+        if k % 50 == 0:
+            large[k // 50 % 10] += 1            # the others are older now, and a is the oldest
+        if sum(x.nbytes for x in kept) > 8 * MB:
+            kept.clear()
+    for x in kept[::20]:
+        numpy.testing.assert_array_equal(x, expected)
+    numpy.testing.assert_array_equal(a, theirs)
+
+
+@pytest.mark.parametrize("source", [
+    lambda: numpy.arange(20 * N, dtype="f8").reshape(512, -1)[:, ::2], lambda: numpy.arange(10 * N, dtype="f4"),
+    lambda: numpy.arange(10 * N, dtype=">f8")], ids=["strided", "cast", "swapped"])
+def test_what_numpy_fills_stays_meanwhile(spilling, source):
+    """Without the GIL: another thread that finds no room looks for what can leave."""
+    source = source()
+    wanted = source.astype("f8").tobytes()
+    wrong = []
+
+    def work():
+        for _ in range(60):
+            x = np.array(source, dtype="f8")
+            wrong.extend([1] * (x.tobytes() != wanted))
+
+    in_threads(work, work)
+    assert not wrong
+
+
+def test_a_child_writes_to_its_own(spilling):
+    xs = arrays(40)
+    dflow.waitall()
+    assert spilled() > 10 * MB
+    child = os.fork()
+    if not child:
+        try:
+            for x in xs:
+                x[:] = 777.0
+            right = all(float(x[5]) == 777.0 and float(x[-1]) == 777.0 for x in xs)
+        finally:
+            os._exit(not right)
+    assert os.waitpid(child, 0)[1] == 0
+    for k, x in enumerate(xs):
+        assert float(x[5]) == k and float(x.sum()) == k * N

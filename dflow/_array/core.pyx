@@ -12,7 +12,8 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy
-from dflow._runtime.waiting cimport make_room, memory_budget, nudge, region_ready, wait_storage
+from dflow._runtime.waiting cimport (
+    begin_filling, end_filling, make_room, memory_budget, nudge, region_ready, wait_storage)
 from dflow._kernels.kernel cimport MAXDIMS, MAY_RAISE
 from dflow._base.atomics cimport add_int, invariant, load_i64
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
@@ -299,7 +300,11 @@ cdef ndarray from_numpy(object source, int code):
             cnp.PyArray_IS_C_CONTIGUOUS(source) or cnp.PyArray_IS_F_CONTIGUOUS(source)):
         memcpy(out.st.data, cnp.PyArray_DATA(source), out.st.nbytes)
     else:
-        cnp.PyArray_CopyInto(numpy_window(out), source)
+        begin_filling(out.st)           # NumPy gives the GIL away, and writes on
+        try:
+            cnp.PyArray_CopyInto(numpy_window(out), source)
+        finally:
+            end_filling(out.st)
     return out
 
 cdef object numpy_window(ndarray a, bint write=True, object base=None):

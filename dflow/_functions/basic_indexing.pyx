@@ -17,7 +17,7 @@ from dflow._base.atomics cimport load_ptr
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._base.allocator cimport block_zeros
 from dflow._engine cimport settings
-from dflow._runtime.graph cimport never_stored, storage_allocate
+from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport (
     EXACT, Scalar, BOOL, CDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, MOST_INTEGER, NCODES, in_range, int128, integer_at,
@@ -673,7 +673,7 @@ cdef int fill_from(ndarray v, char* number) except -1:
     cdef intp steps[2]
     cdef char* args[2]
     args[0] = number
-    if never_stored(v.st) and all_zeros(v, number):
+    if load_ptr(&v.st.data) == NULL and all_zeros(v, number):
         return 0
     if (v.flags & C_CONTIGUOUS and v.size * k.cost <= settings.inline_cost and is_free(v.st, near)
             and storage_allocate(v.st)):

@@ -73,8 +73,9 @@ def share(ndarray a):
         return a.asnumpy()
     if a.flags & SCALAR:
         a = copy_of(a)
+    pin = Pin(a)                                # first: it is not to leave memory once it is there
     wait_storage(a.st, NULL, True, False)       # those who read it, too: the other side may write
-    return numpy_window(wait_read(a), not a.flags & READONLY, Pin(a))
+    return numpy_window(wait_read(a), not a.flags & READONLY, pin)
 
 def lend(ndarray a):
     """The same for a buffer; a copy for one who keeps it as his own."""

@@ -10,7 +10,9 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport MAXDIMS
+from dflow._runtime.disk cimport spilling
 from dflow._runtime.fp_errors cimport warn_user
+from dflow._runtime.graph cimport is_large
 from dflow._gpu.mirror cimport gpus
 from dflow._array.dispatch cimport Core, merge_axes
 from dflow._kernels.dtypes import NotHeld
@@ -18,7 +20,7 @@ from dflow._kernels.dtypes cimport BOOL, DTYPES, FLOAT, HALF, itemsizes, code_of
 from dflow._array.core cimport *, is_ours, be_like
 from dflow._array.shape cimport parse_shape, check_dimensions, normalize_axis, sees_twice
 from dflow._array.core import attach
-from dflow._functions.buffers import share, writable_memory
+from dflow._functions.buffers import Pin, share, writable_memory
 from numpy.exceptions import ComplexWarning
 
 cdef extern from "Python.h":
@@ -693,9 +695,10 @@ def tobytes(ndarray self, /, order="C"):
 
 def open_window(ndarray a):
     """A NumPy array over the memory of a, to read and write, when nobody else does."""
+    pin = Pin(a) if spilling and is_large(a.st) else None       # it is not to leave memory while NumPy writes to it
     wait_read(a)
     wait_write(a)
-    return numpy_window(a, not a.flags & (READONLY | SCALAR))
+    return numpy_window(a, not a.flags & (READONLY | SCALAR), pin)
 
 def seen_by(x):
     """The array of ours that a NumPy array over the memory of one shows, or the view of it; None for any other."""

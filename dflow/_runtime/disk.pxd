@@ -6,15 +6,16 @@ memory goes. What is submitted on one of them, or reads it, first submits the ta
 
     in memory -- evict(): a task --> written, its pages are those of the file -- fetch(): a task --> in memory
 
-The addresses stay. While a storage is on the disk its pages map the file, and `data` is NULL, so that no operation runs
-in its caller on it: code that has the address, or that is not told that a storage is on the disk, is slower, not wrong.
+The addresses stay. While a storage is on the disk its pages are those of the file, which the system reads as somebody
+looks at them: code that is not told that a storage is on the disk is slower, not wrong, and a few elements are read, or
+written to, where they are. Only who writes without the GIL and is no task has to pin the storage (pins) meanwhile.
 
 Invariants:
     D1  the tasks that write and read back are writes to all of the storage, so nothing runs beside them; they are
         fences: not cancelled, and no reason to wait where the memory is seen from outside;
     D2  `spilled` is set when the first is submitted, and cleared when the second is, with the GIL: so in the order of
         submissions each first one is followed by a second one before any use;
-    D3  `home` is set while pages of the storage may be the file's, from before they are until after, and changed by
+    D3  `away` is set while pages of the storage may be the file's, from before they are until after, and changed by
         those two tasks, by the storage's end, and in a child of fork() alone: there such a storage is an error.
 
 An error of the disk in the first leaves the storage where it is; the next call that finds no room tells of it. One in

@@ -160,21 +160,19 @@ cdef int transfer(char* p, size_t n, long long place, bint writes) noexcept nogi
 cdef void write_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """The storage itself is the constant: (<Large**>args[1])[0]."""
     cdef Large* s = (<Large**>args[1])[0]
-    cdef char* home = args[0]
+    cdef char* memory = args[0]
     cdef size_t n = block_pages(s.storage.nbytes)
     cdef int error = 0
     cdef long long place = take_extent(n, &error)
     if place >= 0:
-        error = transfer(home, n, place, True)
+        error = transfer(memory, n, place, True)
         s.place = place
-        store_ptr(&s.home, home)
-        if error == 0 and mmap(home, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.fd, place) == MAP_FAILED:
+        store_int(&s.away, 1)
+        if error == 0 and mmap(memory, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.fd, place) == MAP_FAILED:
             error = errno
         if error:
-            store_ptr(&s.home, NULL)
+            store_int(&s.away, 0)
             give_extent(place, n)
-        else:
-            store_ptr(&s.storage.data, NULL)
     if error == 0:
         block_moved(s.storage.nbytes, True)
         count_spilled(s.storage.nbytes)
@@ -185,11 +183,10 @@ cdef void write_loop(char** args, intp* dims, intp* steps, void* data) noexcept 
 
 cdef void read_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     cdef Large* s = (<Large**>args[1])[0]
-    cdef char* home = s.home
     cdef size_t n = block_pages(s.storage.nbytes)
     cdef char* p
     cdef int error
-    if home == NULL:                    # it could not be written
+    if not s.away:                      # it could not be written
         count_spilled(s.storage.nbytes)
         return
     p = <char*>mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
@@ -198,7 +195,7 @@ cdef void read_loop(char** args, intp* dims, intp* steps, void* data) noexcept n
     error = transfer(p, n, s.place, False)
     if error:                           # what has this error is other memory from here on, for whoever writes to it
         memset(p, 0, n)
-    if move_pages_to(p, n, home):
+    if move_pages_to(p, n, s.storage.data):
         munmap(p, n)
     else:
         at_home(s)
@@ -206,19 +203,23 @@ cdef void read_loop(char** args, intp* dims, intp* steps, void* data) noexcept n
         disk_raises(error)
 
 cdef void at_home(Large* s) noexcept nogil:
-    """Its memory is its own again."""
-    store_ptr(&s.storage.data, s.home)
-    store_ptr(&s.home, NULL)
+    """Its pages are its own again."""
+    store_int(&s.away, 0)
     if s.place >= 0:
         give_extent(s.place, block_pages(s.storage.nbytes))
     block_moved(s.storage.nbytes, False)
 
 cdef void forget(Large* s) noexcept nogil:
     """At its end. Fresh pages in the place of the file's: the block is to be used again."""
-    mmap(s.home, block_pages(s.storage.nbytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
+    own_pages(s)
     at_home(s)
     if s.storage.spilled:
         count_spilled(-<long long>s.storage.nbytes)
+
+cdef inline bint own_pages(Large* s) noexcept nogil:
+    """Zeros in the place of the file's. False: the system has none."""
+    return mmap(s.storage.data, block_pages(s.storage.nbytes), PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED
 
 storage_hooks.forget_spilled = forget
 
@@ -260,11 +261,16 @@ cdef int fetch(Storage* s) except -1:
         return 0
     s.spilled = 0
     count_spilled(-<long long>s.nbytes)
-    return submit_for(s, &READS)
+    try:
+        return submit_for(s, &READS)
+    except BaseException:
+        s.spilled = 1
+        count_spilled(s.nbytes)
+        raise
 
 cdef bint may_leave(Storage* s) noexcept:
     """Whether it is in memory, and nothing pending needs it, nor anybody who sees its memory."""
-    return (load_ptr(&s.data) != NULL and (<Large*>s).home == NULL and not s.spilled and s.pins == 0
+    return (load_ptr(&s.data) != NULL and not load_int(&(<Large*>s).away) and not s.spilled and s.pins == 0
             and not abroad(s) and s.twin == NULL and load_ptr(&s.poison) == NULL and writable(s))
 
 cdef bint evict(long long nbytes) except -1:
@@ -354,15 +360,16 @@ cdef void disk_after_fork() noexcept:
     recency.lock = 0
     s = recency.oldest
     while s != NULL:
-        if s.home != NULL:
+        if s.away:
+            if not own_pages(s):        # else what is written here would be the parent's
+                s.storage.data = NULL
+            s.away = 0
             s.place = -1
-            s.storage.data = NULL
-            if s.storage.spilled:
-                count_spilled(-<long long>s.storage.nbytes)
             if s.storage.poison == NULL:
                 s.storage.poison = &forked_poison
         s.storage.spilled = 0
         s = s.newer
+    count_spilled(-bytes_spilled())
     if file.fd >= 0:
         os.close(file.fd)
     file.fd = -1

@@ -77,8 +77,8 @@ cdef struct Large:          # a storage of LARGE bytes or more that is not forei
     Storage storage
     Large* older            # neighbours in the order of their last use: recency.lock
     Large* newer
-    char* home              # where its data lie when they are in memory, if they are not; storage's lock
-    long long place         # and where in the file
+    int away                # atomic; whether its pages are those of a file: see _runtime/disk.pxd
+    long long place         # and where in it
 
 cdef struct Recency:
     int lock
@@ -156,10 +156,6 @@ cdef struct StorageHooks:           # filled by _runtime/disk.pyx
 cdef StorageHooks storage_hooks
 cdef void count_spilled(long long nbytes) noexcept nogil             # that are in memory no more; or, below 0, again
 cdef long long bytes_spilled() noexcept nogil
-cdef inline char* home_of(Storage* s) noexcept nogil:                # while that is not where its data are; else NULL
-    return <char*>load_ptr(&(<Large*>s).home) if is_large(s) else NULL
-cdef inline bint never_stored(Storage* s) noexcept nogil:            # whether nothing was ever written to it
-    return load_ptr(&s.data) == NULL and home_of(s) == NULL
 cdef inline bint abroad(Storage* s) noexcept:                        # GIL; on a GPU, where it stays
     return s.device > NEAR
 cdef inline bint readable(Storage* s) noexcept nogil:

@@ -165,12 +165,8 @@ cdef long long bytes_live() noexcept nogil:
 
 cdef bint storage_allocate(Storage* s) noexcept nogil:
     """Give s its memory if it has none. Two writers of disjoint views may come at once."""
-    cdef char* p = <char*>load_ptr(&s.data)
-    if p != NULL:
-        return True
-    p = home_of(s)                      # one look: the other writer may give it memory right now
-    if p != NULL:
-        store_ptr(&s.data, p)           # the system reads its pages from the file, one by one
+    cdef char* p
+    if load_ptr(&s.data) != NULL:
         return True
     p = block_alloc(s.nbytes)
     if p == NULL:
@@ -191,7 +187,7 @@ cdef inline void storage_free_data(Storage* s) noexcept nogil:
         lock(&recency.lock, RECENCY_LOCK)
         leave_recency(<Large*>s)
         unlock(&recency.lock)
-        if (<Large*>s).home != NULL:
+        if load_int(&(<Large*>s).away):
             storage_hooks.forget_spilled(<Large*>s)
     if s.data != NULL and not data_inside(s):
         block_free(s.data, s.nbytes)

@@ -9,7 +9,7 @@ from dflow._base.atomics cimport (
     DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, store_int)
 from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures, noting_hooks
-from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield
+from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield, sleep_ns
 from dflow._runtime.disk cimport evict, failures, fetch, spilling
 from dflow._runtime.executor cimport (
     end_cut, execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_together)
@@ -642,13 +642,35 @@ cdef bint make_room(size_t nbytes) except -1:
             drain()                     # runs Python code: others may take what room there is
         if bytes_live() + w.limit <= memory_budget:
             return True
-        quiet = not pending()           # before it looks: what ends meanwhile may be what it then would find
+        quiet = not pending() and filling == tls_filling        # before it looks: it might find what ends meanwhile
         if spilling and load_i64(&failures) == failed:
             evict(bytes_live() + w.limit - memory_budget + memory_budget // 8)
         if quiet and not pending():
             return bytes_live() + w.limit <= memory_budget
         w.patience = now_ns() + PATIENCE_NS
-        block(&w)
+        if pending():
+            block(&w)
+        else:
+            with nogil:
+                sleep_ns(SPIN_NS)
+
+cdef extern from *:
+    "static __thread int tls_filling;        /* of those, by this thread */"
+    int tls_filling
+
+cdef int filling = 0                # GIL; arrays that threads are filling
+
+cdef void begin_filling(Storage* s) noexcept:
+    global filling, tls_filling
+    s.pins += 1
+    filling += 1
+    tls_filling += 1
+
+cdef void end_filling(Storage* s) noexcept:
+    global filling, tls_filling
+    s.pins -= 1
+    filling -= 1
+    tls_filling -= 1
 
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     cdef Wait w = wait_for(FOR_STORAGE)

@@ -392,13 +392,17 @@ def spills(draw):
 
     def work(first):
         xs = [np.full(n, float(first + k)) for k in range(draw.randint(3, 6))]
-        expected = [float(first + k) for k in range(len(xs))]
+        expected, source = [float(first + k) for k in range(len(xs))], numpy.full(2 * n, 8.0)
         for _ in range(draw.randint(3, 10)):
             i, j = draw.randrange(len(xs)), draw.randrange(len(xs))
-            what = draw.randrange(5)
+            what = draw.randrange(7)
             if what == 0:
                 xs[i] = xs[i] + xs[j]
                 expected[i] += expected[j]
+            elif what == 5:
+                assert (np.concatenate([xs[i][:n // 2], xs[i][:n // 2]])[::n // 8] == expected[i]).all()
+            elif what == 6:
+                xs[j], expected[j] = np.array(source[::2]), 8.0
             elif what == 1:
                 xs[i][:n // 2] += 1
                 xs[i][n // 2:] += 1

@@ -159,7 +159,7 @@ cdef Storage* place(Task* t) noexcept:
             continue
         if a[i].storage.pins and not t.kernel.flags & FENCE:
             pinned = a[i].storage
-        if abroad(a[i].storage) and not t.kernel.flags & ON_DISK:       # is here while a task writes it out, or reads it
+        if abroad(a[i].storage) and not t.kernel.flags & ON_DISK:       # is here while a task of the disk has it
             go_abroad(t, i)
     if pinned != NULL:
         add_int(&pinned.refs, 1)

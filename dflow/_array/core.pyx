@@ -12,8 +12,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy
-from dflow._runtime.waiting cimport (
-    begin_filling, end_filling, make_room, memory_budget, nudge, region_ready, wait_storage)
+from dflow._runtime.waiting cimport make_room, memory_budget, note_filling, nudge, region_ready, wait_storage
 from dflow._kernels.kernel cimport MAXDIMS, MAY_RAISE
 from dflow._base.atomics cimport add_int, invariant, load_i64
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
@@ -117,8 +116,7 @@ cdef void end_array(ndarray a) noexcept:
     """tp_dealloc of ndarray, with no reference left to a. Nothing here can raise: unlike in a __dealloc__ of Cython's
     the exception that is set need not be put aside."""
     invariant(Py_TYPE(a) == (element_types[a.code] if a.flags & SCALAR else <PyTypeObject*>ndarray)
-              or Py_TYPE(a) == map_type,
-              b"the type of an array says whether it is an element")
+              or Py_TYPE(a) == map_type, b"the type of an array says whether it is an element")
     if (a.flags == C_CONTIGUOUS | F_CONTIGUOUS | SCALAR and a.ndim == 0 and a.base == NULL and a.offset == 0
             and a.st != NULL and a.st.nbytes == a.itemsize
             and PyObject_GET_WEAKREFS_LISTPTR(a)[0] == NULL
@@ -300,11 +298,11 @@ cdef ndarray from_numpy(object source, int code):
             cnp.PyArray_IS_C_CONTIGUOUS(source) or cnp.PyArray_IS_F_CONTIGUOUS(source)):
         memcpy(out.st.data, cnp.PyArray_DATA(source), out.st.nbytes)
     else:
-        begin_filling(out.st)           # NumPy gives the GIL away, and writes on
+        note_filling(out.st, 1)         # NumPy gives the GIL away, and writes on
         try:
             cnp.PyArray_CopyInto(numpy_window(out), source)
         finally:
-            end_filling(out.st)
+            note_filling(out.st, -1)
     return out
 
 cdef object numpy_window(ndarray a, bint write=True, object base=None):

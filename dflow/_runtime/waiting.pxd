@@ -40,9 +40,8 @@ cdef bint finished(Wait* w) noexcept nogil
 cdef int block(Wait* w, bint once=*) except -1         # `once`: for one slice of time at most. Ctrl-C interrupts
 cdef int settle(bint once=*) except -1                 # until nothing is pending
 cdef bint make_room(size_t nbytes) except -1           # in the budget. False: they never will fit. In a host task: True
-# An array is filled without the GIL by what is no task: it stays in memory, and who wants room waits for its end.
-cdef void begin_filling(Storage* s) noexcept
-cdef void end_filling(Storage* s) noexcept
+# An array is filled without the GIL, but by no task, from here on (1), or no more (-1): it stays in memory meanwhile.
+cdef void note_filling(Storage* s, int by) noexcept
 # r NULL: all of it. Raises its poison. False: `once`, and other threads have submitted writes meanwhile.
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
 # To read, until `deadline`, of now_ns(); it raises no poison. False: it is late. r: of s, NULL: all; s NULL: FOR_ALL

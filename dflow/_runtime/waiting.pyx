@@ -660,17 +660,11 @@ cdef extern from *:
 
 cdef int filling = 0                # GIL; arrays that threads are filling
 
-cdef void begin_filling(Storage* s) noexcept:
+cdef void note_filling(Storage* s, int by) noexcept:
     global filling, tls_filling
-    s.pins += 1
-    filling += 1
-    tls_filling += 1
-
-cdef void end_filling(Storage* s) noexcept:
-    global filling, tls_filling
-    s.pins -= 1
-    filling -= 1
-    tls_filling -= 1
+    s.pins += by
+    filling += by
+    tls_filling += by
 
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     cdef Wait w = wait_for(FOR_STORAGE)

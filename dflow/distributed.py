@@ -391,7 +391,9 @@ def _serialize(x, context=None):
 
 @dask_deserialize.register(ndarray)
 def _deserialize(header, frames):
-    return np.asarray(adopt(deserialize_numpy_ndarray(header, frames)))     # a copy where a frame is not aligned
+    """Over the frame; where that is not aligned, over a copy of NumPy's: what arrives is not refused for a budget."""
+    x = deserialize_numpy_ndarray(header, frames)
+    return np.asarray(adopt(x if x.flags.aligned else x.copy("K")))
 
 
 # ---- groups ----------------------------------------------------------------------------------------------------------

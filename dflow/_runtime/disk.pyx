@@ -332,8 +332,11 @@ def open_file(directory, limit):
     if not AVAILABLE:
         raise NotImplementedError("arrays go to the disk under Linux, with pages of 4 kB, alone")
     if directory != _directory:
-        if file.used:
-            raise RuntimeError(f"directory: {file.used} bytes of arrays are in {_directory} still, which is used until "
+        bell_lock(&file.mutex)
+        used = file.used
+        bell_unlock(&file.mutex)
+        if used:
+            raise RuntimeError(f"directory: {used} bytes of arrays are in {_directory} still, which is used until "
                                "they are read, or dropped")
         fd = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)     # without a name: it never stays
         if file.fd >= 0:

@@ -7,7 +7,7 @@ from dflow._base.atomics cimport (
     load_int, store_i64, store_ptr, swap_ptr, told)
 from dflow._base.locks cimport lock, RECENCY_LOCK, STORAGE_LOCK, unlock
 from dflow._base.thread_state cimport holds
-from dflow._kernels.kernel cimport PRODUCT, core_cost
+from dflow._kernels.kernel cimport ON_DISK, PRODUCT, core_cost
 from dflow._kernels.outer_loop cimport rows_cost
 from dflow._runtime.events cimport (
     FREED, MADE, NOTED_BYTES, PROMISED, note_after, note_failed, note_memory, note_submitted, reserve_events,
@@ -562,7 +562,8 @@ cdef void tell_operands(Task* t) noexcept nogil:
         a = accesses(t)
         for i in range(t.nops):
             if a[i].key & TRACKED:
-                tell_region(a[i].storage, region_of(a + i), (a[i].key & WRITE) != 0)
+                # What goes to the disk, or comes back, stays what it is: who looks at it meanwhile sees the same.
+                tell_region(a[i].storage, region_of(a + i), a[i].key & WRITE and not t.kernel.flags & ON_DISK)
         t = next_member(t)
 
 # ---- the end of a task -----------------------------------------------------------------------------------------------

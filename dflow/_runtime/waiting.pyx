@@ -644,7 +644,8 @@ cdef bint make_room(size_t nbytes) except -1:
             return True
         quiet = not pending() and filling == tls_filling        # before it looks: it might find what ends meanwhile
         if spilling and load_i64(&failures) == failed:
-            evict(bytes_live() + w.limit - memory_budget + memory_budget // 8)
+            if evict(bytes_live() + w.limit - memory_budget + memory_budget // 8):
+                quiet = False           # it may be written already, and its room somebody else's
         if quiet and not pending():
             return bytes_live() + w.limit <= memory_budget
         w.patience = now_ns() + PATIENCE_NS

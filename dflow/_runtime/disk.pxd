@@ -37,7 +37,7 @@ cdef long long failures         # atomic: of writing
 
 # All need the GIL; the first three may give it away.
 cdef int fetch_operands(Task* t) except -1                  # those are used now; what is on the disk is read, before t
-cdef int fetch(Storage* s) except -1                        # or will be: `spilled` is set
+cdef int fetch(Storage* s) except -1                        # or will be: `spilled` is set. Who calls has a reference
 cdef bint evict(long long nbytes) except -1                 # so many, if there are as many. Whether any
 cdef str disk_error()                                       # what the last failure was, or ""
 cdef void disk_after_fork() noexcept                        # in the child: what is on the disk is its parent's

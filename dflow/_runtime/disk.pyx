@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from libc.errno cimport EINTR, EIO, ENOSPC, errno
 from libc.string cimport memmove, memset
 from dflow._base.allocator cimport block_moved, block_pages, memory_grow
-from dflow._base.atomics cimport add_i64, load_i64, load_int, load_ptr, store_i64, store_int, store_ptr
+from dflow._base.atomics cimport add_i64, load_i64, load_int, load_ptr, store_int
 from dflow._base.hooks cimport check_hooks
 from dflow._base.locks cimport lock, RECENCY_LOCK, unlock
 from dflow._base.threads cimport Bell, bell_init, bell_lock, bell_unlock

@@ -670,20 +670,22 @@ cdef void note_filling(Storage* s, int by) noexcept:
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     cdef Wait w = wait_for(FOR_STORAGE)
     cdef Poison* poison
-    cdef bint held = False
-    if s.spilled:
-        fetch(s)                    # a write, but not another thread's
+    cdef bint held = s.spilled
+    if held:
+        add_int(&s.refs, 1)         # another thread may give the array another storage meanwhile
     w.s = s
     w.r = r
     w.write = write
     w.once = once
-    w.order = <unsigned int>shared.submitted
-    if captures:
-        noting_hooks.value_read(s, here())
     try:
+        if held:
+            fetch(s)                # a write, but not another thread's
+        w.order = <unsigned int>shared.submitted
+        if captures:
+            noting_hooks.value_read(s, here())
         while True:
             while not region_ready(s, r, write):
-                if not held:            # another thread may give the array another storage meanwhile
+                if not held:
                     add_int(&s.refs, 1)
                     held = True
                 if once and overtaken(&w):

@@ -4,7 +4,7 @@ import sys
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
-from dflow._kernels.kernel cimport ELEMENTWISE, HOST, REDUCES
+from dflow._kernels.kernel cimport ELEMENTWISE, HOST, ON_DISK, REDUCES
 from dflow._base.atomics cimport (
     DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, store_int)
 from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
@@ -90,13 +90,15 @@ cdef bint region_ready(Storage* s, Region* r, bint write) noexcept nogil:
     return ready
 
 cdef bint overtaken(Wait* w) noexcept nogil:
-    """A thread that never stops writing to what another one reads would keep it waiting for ever."""
+    """A thread that never stops writing to what another one reads would keep it waiting for ever. To the disk and back
+    it goes for the sake of room, which a copy would take."""
     cdef Access* e
     cdef bint found = False
     lock(&w.s.lock, STORAGE_LOCK)
     e = w.s.writes
     while e != NULL and not found:
-        found = <int>(task_of(e).order - w.order) > 0 and (w.r == NULL or overlap(e, w.r))
+        found = (<int>(task_of(e).order - w.order) > 0 and not task_of(e).kernel.flags & ON_DISK
+                 and (w.r == NULL or overlap(e, w.r)))
         e = e.next
     unlock(&w.s.lock)
     return found

@@ -180,6 +180,37 @@ def test_an_error_is_everybodys(seed, kind):
 
 
 @SEEDS
+def test_a_piece_that_fails_ends_the_others(seed, monkeypatch):
+    """No rank waits on for the other pieces of its array."""
+    rng = random.Random(seed)
+    hosts = some_hosts(rng, 12)
+    if size_of(hosts) < 2:
+        hosts = ((0, 1),)
+    monkeypatch.setattr(sums, "MESSAGE", 800)
+    monkeypatch.setattr(sums, "way_for", lambda nbytes, hosts, way=rng.choice(list(model.ways(hosts))): way)
+    added, add, bad = [], sums.add, rng.randrange(20)
+
+    async def short_of_memory(arrays, out):
+        added.append(out)
+        if len(added) == bad + 1:
+            raise MemoryError("of a piece")
+        await add(arrays, out)
+
+    monkeypatch.setattr(sums, "add", short_of_memory)
+
+    async def body(rank, exchange):
+        try:
+            await ranks.sum_of(exchange, "x", 0, numpy.ones(20_000), hosts)
+        finally:
+            await ranks.asyncio.sleep(1)
+            left = {task.get_coro().__name__ for task in ranks.asyncio.all_tasks()}
+            assert not left & {"_parts", "_tree", "summed"}, left
+
+    results, _ = ranks.run(ranks.Network(hosts, jitter=5, seed=seed), body)
+    assert raised(results) == [(MemoryError, "of a piece")] * len(results)
+
+
+@SEEDS
 @pytest.mark.parametrize("kind", ["late", "ends", "stopped"])
 def test_a_rank_that_does_not_come_is_named(seed, kind):
     """It comes after the timeout, or has made fewer sums than the others, or is there and does nothing."""

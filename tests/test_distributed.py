@@ -499,6 +499,20 @@ def test_what_a_rank_raises(client):
         assert reported in ([], ["ZeroDivisionError('of rank 1')"])
 
 
+def test_a_naive_engine(client):
+    """Sums are waited for at their call, and what fails raises there: run() raises it."""
+    client.run(dflow.engine.naive, True)
+    try:
+        assert dflow.distributed.run(client, summed, lambda rank: np.full(3, rank)) == [[3, 3, 3]] * 3
+        with pytest.raises(numpy.linalg.LinAlgError, match="Singular matrix"):
+            dflow.distributed.run(client, summed, singular)
+        with pytest.raises(ValueError, match=re.escape(DIFFER.format(2, "(4,)", "float64"))):
+            dflow.distributed.run(client, summed, lambda rank: np.ones(3 + rank // 2))
+    finally:
+        client.run(dflow.engine.naive, False)
+    assert dflow.distributed.run(client, summed, lambda rank: np.full(3, rank)) == [[3, 3, 3]] * 3
+
+
 def short_of_memory():
     """In the middle of its sums."""
     store, rank = kvstore.create("dist_sync"), dflow.distributed.rank()

@@ -314,6 +314,7 @@ def test_settings(path, settings):
         x = np.memmap(path, float, "r+")
         x *= 2
         x[1:] -= x[:-1]
+        x.wait_to_read()                # who opens a file waits for what is to be written to it, as no task may
         opened = dflow.submit(lambda: np.memmap(path, float, "c", shape=2).asnumpy(), shape=(2,), dtype=float)
         assert opened.tolist() == [0, 2]
         x.sort()

@@ -364,6 +364,76 @@ def test_an_operand_leaves_as_its_result_gets_memory(spilling, name):
     numpy.testing.assert_array_equal(a, theirs)
 
 
+@pytest.mark.parametrize("make", [np.empty, lambda size: np.empty_like(np.zeros(1), shape=(size, 1)).T[0]])
+def test_empty_arrays_have_no_room_until_they_are_used(spilling, make):
+    """Neither do they take any of the disk."""
+    engine.spill(spilling, limit=4 * MB)
+    before = engine.memory_stats()["live"]
+    xs = [make(N) for _ in range(40)]
+    assert spilled() > 20 * MB and engine.memory_stats()["live"] - before <= 16 * MB
+    del xs[::2]
+    assert 10 * MB < spilled() <= 20 * MB
+    for i, x in enumerate(xs[:10]):
+        x[...] = i
+        x[1:2] = x[:1] + x[2:3]
+    np.add(xs[1], 1, out=xs[10])
+    assert [x[:3].tolist() for x in xs[:10]] == [[i, 2 * i, i] for i in range(10)] and xs[10].sum() == 2 * N + 1
+    kept, xs = xs[1], []
+    gc.collect()
+    assert spilled() == 0 and kept[0] == 1
+
+
+def test_outputs_made_before_all_else(spilling):
+    """As many programs do: more of them than the budget, one filled after the other, by several threads."""
+    def work():
+        outs = [np.empty(N) for _ in range(15)]
+        x = np.arange(N, dtype=float)
+        for i, out in enumerate(outs):
+            np.multiply(x, i, out=out)
+        for i, out in enumerate(outs):
+            assert float(out.sum()) == i * N * (N - 1) / 2
+            out[5] = -1
+        assert [float(out[5]) for out in outs] == [-1.0] * 15
+
+    in_threads(work, work, work)
+
+
+def test_an_array_larger_than_the_budget_comes_back(spilling):
+    """Where the budget has shrunk: all else leaves."""
+    x, others = np.arange(12 * N, dtype=float), arrays(4)
+    filler = arrays(12)
+    dflow.waitall()
+    del filler
+    before = engine.set_memory_budget(engine.memory_stats()["live"] + 2 * MB)
+    try:
+        assert float(x.sum()) == 6 * N * (12 * N - 1)
+        assert float(others[3][0]) == 3
+    finally:
+        engine.set_memory_budget(before)
+
+
+def test_what_numpy_sorts_stays_meanwhile(spilling):
+    """Small views of large arrays, by NumPy's own functions, without the GIL."""
+    lost = []
+
+    def write():
+        rng = numpy.random.default_rng(1)
+        xs = arrays(10)
+        for i in range(600):
+            view, new = xs[i % 10][:4000], rng.random(4000)
+            view[...] = new
+            view.sort()
+            lost.extend([i] * (view.tolist() != sorted(new)))
+            (xs[i % 7] + 1).sum()
+
+    def make():
+        for _ in range(60):
+            arrays(4)
+
+    in_threads(write, make)
+    assert not lost
+
+
 @pytest.mark.parametrize("source", [
     lambda: numpy.arange(20 * N, dtype="f8").reshape(512, -1)[:, ::2], lambda: numpy.arange(10 * N, dtype="f4"),
     lambda: numpy.arange(10 * N, dtype=">f8")], ids=["strided", "cast", "swapped"])

@@ -12,13 +12,13 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport labs
 from libc.string cimport memcpy
-from dflow._runtime.waiting cimport make_room, memory_budget, note_filling, nudge, region_ready, wait_storage
+from dflow._runtime.waiting cimport make_room, memory_budget, nudge, region_ready, wait_storage
 from dflow._kernels.kernel cimport MAXDIMS, MAY_RAISE
 from dflow._base.atomics cimport add_int, invariant, load_i64
 from dflow._gpu.mirror cimport HOST_STALE, bring_here, done_there, wait_there
 from dflow._runtime.fp_errors cimport warn_user, warnings_wait
 from dflow._runtime.queues cimport shared
-from dflow._runtime.disk cimport disk_error
+from dflow._runtime.disk cimport disk_error, note_filling
 from dflow._runtime.graph cimport (
     abroad, bytes_live, FULL, readable, storage_allocate, storage_new, storage_rest, storage_unref, WRITE)
 from dflow._runtime.region cimport fill_region, Region, regions_overlap
@@ -88,7 +88,7 @@ cdef ndarray new_array(int code, int ndim, intp* shape, bint pending=False):
     if ndim > 1:
         set_contiguity(a)
     size *= a.itemsize
-    if size > MIN_ROOM and bytes_live() + size > memory_budget and not make_room(size):
+    if size > MIN_ROOM and bytes_live() + size > memory_budget and not make_room(size, False):
         if not hooks.in_file(a, size):
             too_big(code, ndim, shape)
         return a
@@ -282,12 +282,12 @@ cdef ndarray from_numpy(object source, int code):
     """A copy of a NumPy array, in order "K": its axes lie in memory as those of the array do."""
     cdef int i, ndim = cnp.PyArray_NDIM(source)
     cdef intp shape[MAXDIMS]
-    cdef ndarray out
+    strides = None if ndim < 2 or cnp.PyArray_IS_C_CONTIGUOUS(source) else np.empty_like(source, subok=False).strides
     for i in range(ndim):
         shape[i] = cnp.PyArray_DIMS(source)[i]
-    out = new_array(code, ndim, shape)
-    if ndim > 1 and not cnp.PyArray_IS_C_CONTIGUOUS(source):
-        for i, stride in enumerate(np.empty_like(source, subok=False).strides):
+    cdef ndarray out = new_array(code, ndim, shape)     # after that Python code, in which others find what is idle
+    if strides is not None:
+        for i, stride in enumerate(<tuple>strides):
             strides_of(out)[i] = stride // cnp.PyArray_ITEMSIZE(source) * out.itemsize
         set_contiguity(out)
     if out.size == 0:

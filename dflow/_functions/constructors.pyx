@@ -9,7 +9,7 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport ELEMENTWISE, intp, Kernel, MAXDIMS
-from dflow._runtime.graph cimport storage_allocate
+from dflow._runtime.graph cimport is_large, Large, storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, fill_index, launch
 from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.dtypes cimport BOOL, LONG, DOUBLE, DTYPES, code_of, is_integer, native, numpy_array, twin_of
@@ -376,7 +376,13 @@ cdef ndarray in_fortran_order(int code, int ndim, intp* shape):
 
 def empty(shape, dtype=None, order="C", *, device=None, like=None):
     """An array with no particular values. The shape is a length or a tuple of them; order: "C" or "F"."""
-    return uninitialized(shape, dtype, order, device)
+    return unused(uninitialized(shape, dtype, order, device))
+
+cdef ndarray unused(ndarray a):
+    """a, which is the program's from here on: until it is used, it need not have room."""
+    if is_large(a.st):
+        (<Large*>a.st).unused = 1
+    return a
 
 cdef enum:
     FEW_BYTES = 1 << 17     # that are sooner set to zero than asked for as zeros
@@ -442,7 +448,7 @@ cdef ndarray like(object a, object dtype, object order, object shape, object dev
 
 def empty_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """An array of the same shape and type, with no particular values."""
-    return like(prototype, dtype, order, shape, device)
+    return unused(like(prototype, dtype, order, shape, device))
 
 def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """Zeros of the same shape and type."""

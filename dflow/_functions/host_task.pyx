@@ -5,6 +5,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from dflow._runtime.tuning cimport HOST_NS
 from dflow._runtime.region cimport Region
+from dflow._runtime.parking cimport announce
 from dflow._runtime.waiting cimport catch_up, deadline_of, wait_until
 from dflow._gpu.mirror cimport done_there
 from dflow._kernels.kernel cimport HOST, Kernel
@@ -54,9 +55,15 @@ def host(payload, list reads, list writes, bint always=False, bint looks=False):
     if finite_checked and not looks:
         payload = checked(payload, reads, writes)
     if settings.naive:
+        error = None
         for a in reads:
-            wait_read(a)
-        payload(None)
+            try:
+                wait_read(a)
+            except Exception as failed:
+                if not always:
+                    raise
+                error = error or failed
+        payload(error)
         return
     t = task_new(HOST_KERNEL, nops, 1, 0, 0, sizeof(PyObject*), HAS_REGIONS | (ALWAYS if always else 0))
     for a in reads + writes:
@@ -122,6 +129,7 @@ def explain(x):
     """What x waits for, or everything (None): see dflow.engine.explain()."""
     cdef Operand o
     cdef ndarray a
+    announce(False)             # who asks again and again is to see it run
     if x is None:
         return story_of(NULL, NULL)
     if not isinstance(x, ndarray):

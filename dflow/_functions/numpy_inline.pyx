@@ -9,6 +9,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 from cpython.tuple cimport PyTuple_GET_SIZE
 from dflow._kernels.kernel cimport intp
+from dflow._runtime.disk cimport note_filling
+from dflow._runtime.graph cimport is_large
 from dflow._array.core cimport (
     ndarray, READONLY, SCALAR, as_array, from_numpy, is_free, is_near, numpy_window, records, is_ours, be_element)
 from dflow._functions.interop cimport any_foreign, any_like, ask_by_vector
@@ -134,20 +136,35 @@ def at_once(theirs, tuple args, dict keywords=None, intp small=SMALL, bint write
     writes: into its first argument. draws: numbers, which are ours whatever its arguments are. With these, or final: if
     it fails, its error.
     """
+    cdef tuple values = args, names
+    cdef PyObject* given = NULL
+    if keywords:
+        names = tuple(keywords)
+        given = <PyObject*>names
+        values = args + tuple(keywords.values())
     if writes and not may_write(args[0]):
         return LATER
     if writes and many_devices:
         follow(args, args[0], theirs)           # what is written to goes along
-    if not keywords:
-        return attempt(theirs, PySequence_Fast_ITEMS(args), len(args), NULL, small, final or writes or draws, draws)
-    names = tuple(keywords)
-    values = args + tuple(keywords.values())
-    return attempt(theirs, PySequence_Fast_ITEMS(values), len(args), <PyObject*>names, small, final or writes or draws,
-                   draws)
+    if writes:
+        return write_at_once(theirs, PySequence_Fast_ITEMS(values), len(args), given, small)
+    return attempt(theirs, PySequence_Fast_ITEMS(values), len(args), given, small, final or draws, draws)
 
 cdef bint may_write(object x) noexcept:
     """Whether the caller may write to x at once, an array."""
-    return is_ours(x) and not (<ndarray>x).flags & (READONLY | SCALAR) and is_free((<ndarray>x).st, near)
+    return (is_ours(x) and not (<ndarray>x).flags & (READONLY | SCALAR) and is_free((<ndarray>x).st, near)
+            and not (<ndarray>x).st.spilled)
+
+cdef object write_at_once(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* names, intp small):
+    """attempt(), of a function that writes to its first argument: NumPy may give the GIL away meanwhile."""
+    cdef ndarray a = <ndarray>args[0]
+    if not is_large(a.st):
+        return attempt(theirs, args, nargs, names, small, True)
+    note_filling(a.st, 1)
+    try:
+        return attempt(theirs, args, nargs, names, small, True)
+    finally:
+        note_filling(a.st, -1)
 
 cdef int before_out(object function):
     """How many arguments may be given by place before one is `out`."""
@@ -269,7 +286,8 @@ cdef object call_small(builtin self, PyObject** args, size_t flags, PyObject* na
     if recorders and any_records(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names))):
         return record_row(self.function, args, nargs, names)
     if self.small and nargs <= self.most and (not self.writes or nargs and may_write(<object>args[0])):
-        result = attempt(self.theirs, args, nargs, names, self.small, self.writes)
+        result = (write_at_once(self.theirs, args, nargs, names, self.small) if self.writes
+                  else attempt(self.theirs, args, nargs, names, self.small, False))
         if result is not LATER:
             return result
     if (self.dispatches and any_foreign(args, nargs + (0 if names == NULL else PyTuple_GET_SIZE(<object>names)))

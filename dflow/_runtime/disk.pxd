@@ -15,7 +15,8 @@ Invariants:
         fences: not cancelled, and no reason to wait where the memory is seen from outside;
     D2  `spilled` is set when the first is submitted, and cleared when the second is, with the GIL: so in the order of
         submissions each first one is followed by a second one before any use;
-    D3  `away` is set while pages of the storage may be the file's, from before they are until after, and changed by
+    D3  what is `unused`, without memory, leaves and comes back without a task: its room alone is somebody else's;
+    D4  `away` is set while pages of the storage may be the file's, from before they are until after, and changed by
         those two tasks, by the storage's end, and in a child of fork() alone: there such a storage is an error.
 
 An error of the disk in the first leaves the storage where it is; the next call that finds no room tells of it. One in
@@ -25,7 +26,7 @@ the second is the storage's error, for whoever reads it.
 from dflow._runtime.graph cimport Storage, Task
 
 ctypedef int (*submit_t)(Task* t) except -1
-ctypedef bint (*room_t)(size_t nbytes) except -1
+ctypedef bint (*room_t)(size_t nbytes, bint back) except -1
 
 cdef struct DiskHooks:          # filled by _engine.pyx
     submit_t submit
@@ -33,6 +34,10 @@ cdef struct DiskHooks:          # filled by _engine.pyx
 cdef DiskHooks disk_hooks
 
 cdef int spilling               # GIL; whether evict() may write
+# Other threads are filling an array by no task, or are to submit a task for which arrays are read back now: what they
+# have, or have made for it, can leave soon.
+cdef bint others_go_on() noexcept                           # GIL
+cdef void note_filling(Storage* s, int by) noexcept         # GIL; from here on (1), or no more (-1): s stays in memory
 cdef long long failures         # atomic: of writing
 
 # All need the GIL; the first three may give it away.

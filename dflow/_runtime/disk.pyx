@@ -244,23 +244,53 @@ cdef int submit_for(Storage* s, Kernel* k) except -1:
 
 # ---- who submits them ------------------------------------------------------------------------------------------------
 
+cdef extern from *:
+    "static __thread int tls_busy;       /* of those, for this thread */"
+    int tls_busy
+
+cdef int busy = 0                   # GIL; arrays that are filled by no task, and tasks for which arrays are read back
+
+cdef inline void note_busy(int by) noexcept:
+    global busy, tls_busy
+    busy += by
+    tls_busy += by
+
+cdef bint others_go_on() noexcept:
+    return busy != tls_busy
+
+cdef void note_filling(Storage* s, int by) noexcept:
+    s.pins += by
+    note_busy(by)
+
 cdef int fetch_operands(Task* t) except -1:
     cdef Access* a = accesses(t)
-    cdef int i
+    cdef int i, n = 0
     for i in range(t.nops):             # all of them first: room for one is not to be that of another
         if spilling and a[i].storage != NULL and is_large(a[i].storage):
             touch(<Large*>a[i].storage)
-    for i in range(t.nops):
-        if a[i].storage != NULL and a[i].storage.spilled:
-            fetch(a[i].storage)
+            if not a[i].storage.spilled:
+                (<Large*>a[i].storage).unused = 0
+    try:
+        for i in range(t.nops):
+            if a[i].storage != NULL and a[i].storage.spilled:
+                if n == 0:
+                    note_busy(1)
+                n += 1
+                fetch(a[i].storage)
+    finally:
+        if n:
+            note_busy(-1)
     return 0
 
 cdef int fetch(Storage* s) except -1:
-    disk_hooks.make_room(s.nbytes)      # lets others go on; if there is none, it takes more than the budget
+    disk_hooks.make_room(s.nbytes, True)        # lets others go on; if there is none, it takes more than the budget
     if not s.spilled:
         return 0
     s.spilled = 0
     count_spilled(-<long long>s.nbytes)
+    if (<Large*>s).unused:
+        (<Large*>s).unused = 0
+        return 0
     try:
         return submit_for(s, &READS)
     except BaseException:
@@ -269,8 +299,8 @@ cdef int fetch(Storage* s) except -1:
         raise
 
 cdef bint may_leave(Storage* s) noexcept:
-    """Whether it is in memory, and nothing pending needs it, nor anybody who sees its memory."""
-    return (load_ptr(&s.data) != NULL and not load_int(&(<Large*>s).away) and not s.spilled and s.pins == 0
+    """Whether it is in memory, or unused, and nothing pending needs it, nor anybody who sees its memory."""
+    return ((load_ptr(&s.data) != NULL or (<Large*>s).unused) and not load_int(&(<Large*>s).away) and not s.spilled and s.pins == 0
             and not abroad(s) and s.twin == NULL and load_ptr(&s.poison) == NULL and writable(s))
 
 cdef bint evict(long long nbytes) except -1:
@@ -296,6 +326,10 @@ cdef bint evict(long long nbytes) except -1:
                 continue                # to submit the last one may have let others go on
             any = True
             leavers[i].storage.spilled = 1
+            leavers[i].unused = load_ptr(&leavers[i].storage.data) == NULL
+            if leavers[i].unused:
+                count_spilled(leavers[i].storage.nbytes)
+                continue
             add_i64(&leaving, leavers[i].storage.nbytes)
             submit_for(&leavers[i].storage, &WRITES)
     except BaseException:

@@ -189,6 +189,8 @@ cdef inline void storage_free_data(Storage* s) noexcept nogil:
         unlock(&recency.lock)
         if load_int(&(<Large*>s).away):
             storage_hooks.forget_spilled(<Large*>s)
+        elif s.spilled and (<Large*>s).unused:
+            count_spilled(-<long long>s.nbytes)
     if s.data != NULL and not data_inside(s):
         block_free(s.data, s.nbytes)
 

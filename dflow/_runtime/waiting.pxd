@@ -39,9 +39,9 @@ cdef Wait wait_for(WaitKind kind, long long limit=*) noexcept
 cdef bint finished(Wait* w) noexcept nogil
 cdef int block(Wait* w, bint once=*) except -1         # `once`: for one slice of time at most. Ctrl-C interrupts
 cdef int settle(bint once=*) except -1                 # until nothing is pending
-cdef bint make_room(size_t nbytes) except -1           # in the budget. False: they never will fit. In a host task: True
-# An array is filled without the GIL, but by no task, from here on (1), or no more (-1): it stays in memory meanwhile.
-cdef void note_filling(Storage* s, int by) noexcept
+# In the budget. False: they never will fit. In a host task: True. back: to memory, where the program needs them: others
+# leave as far as they can, and none is waited for that may itself wait for room.
+cdef bint make_room(size_t nbytes, bint back) except -1
 # r NULL: all of it. Raises its poison. False: `once`, and other threads have submitted writes meanwhile.
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1
 # To read, until `deadline`, of now_ns(); it raises no poison. False: it is late. r: of s, NULL: all; s NULL: FOR_ALL

@@ -10,7 +10,7 @@ from dflow._base.atomics cimport (
 from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures, noting_hooks
 from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield, sleep_ns
-from dflow._runtime.disk cimport evict, failures, fetch, spilling
+from dflow._runtime.disk cimport evict, failures, fetch, others_go_on, spilling
 from dflow._runtime.executor cimport (
     end_cut, execute, give_back, inside_host_task, join_splits, retire, ring_done, run_alone, run_together)
 from dflow._runtime.fp_errors cimport give_warnings, warnings_wait
@@ -626,13 +626,15 @@ cdef int settle(bint once=False) except -1:
             break
     return 0
 
-cdef bint make_room(size_t nbytes) except -1:
+cdef bint make_room(size_t nbytes, bint back) except -1:
     global memory_waits
     cdef long long failed
     cdef bint quiet
     cdef Wait w = wait_for(FOR_ROOM, <long long>nbytes)
     if w.limit > memory_budget:
-        return False
+        if not back:
+            return False
+        w.limit = memory_budget
     if bytes_live() + w.limit <= memory_budget:
         return True
     if inside_host_task():
@@ -644,7 +646,7 @@ cdef bint make_room(size_t nbytes) except -1:
             drain()                     # runs Python code: others may take what room there is
         if bytes_live() + w.limit <= memory_budget:
             return True
-        quiet = not pending() and filling == tls_filling        # before it looks: it might find what ends meanwhile
+        quiet = not pending() and (back or not others_go_on())  # before it looks: it might find what ends meanwhile
         if spilling and load_i64(&failures) == failed:
             if evict(bytes_live() + w.limit - memory_budget + memory_budget // 8):
                 quiet = False           # it may be written already, and its room somebody else's
@@ -656,18 +658,6 @@ cdef bint make_room(size_t nbytes) except -1:
         else:
             with nogil:
                 sleep_ns(SPIN_NS)
-
-cdef extern from *:
-    "static __thread int tls_filling;        /* of those, by this thread */"
-    int tls_filling
-
-cdef int filling = 0                # GIL; arrays that threads are filling
-
-cdef void note_filling(Storage* s, int by) noexcept:
-    global filling, tls_filling
-    s.pins += by
-    filling += by
-    tls_filling += by
 
 cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
     cdef Wait w = wait_for(FOR_STORAGE)

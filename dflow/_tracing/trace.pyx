@@ -539,7 +539,7 @@ cdef class Program:
 
     cdef int make(self, int i) except -1:
         cdef intp n = <intp>self.slots[i].nbytes
-        if n > MIN_ROOM and bytes_live() + n > memory_budget and not make_room(n):
+        if n > MIN_ROOM and bytes_live() + n > memory_budget and not make_room(n, False):
             raise MemoryError(f"Unable to allocate {n} bytes for a value of a graph: {bytes_live()} bytes are in use, "
                               f"of a budget of {memory_budget} (dflow.engine.set_memory_budget)")
         self.held[i].s = storage_new(n, False)

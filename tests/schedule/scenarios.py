@@ -392,17 +392,20 @@ def spills(draw):
 
     def work(first):
         xs = [np.full(n, float(first + k)) for k in range(draw.randint(3, 6))]
-        expected, source = [float(first + k) for k in range(len(xs))], numpy.full(2 * n, 8.0)
+        expected, source = [float(first + k) for k in range(len(xs))], numpy.full((8, n // 4), 8.0)
+        outs = [np.empty(n) for _ in range(draw.randint(0, 9))]
         for _ in range(draw.randint(3, 10)):
             i, j = draw.randrange(len(xs)), draw.randrange(len(xs))
-            what = draw.randrange(7)
+            what = draw.randrange(8)
             if what == 0:
                 xs[i] = xs[i] + xs[j]
                 expected[i] += expected[j]
             elif what == 5:
                 assert (np.concatenate([xs[i][:n // 2], xs[i][:n // 2]])[::n // 8] == expected[i]).all()
             elif what == 6:
-                xs[j], expected[j] = np.array(source[::2]), 8.0
+                xs[j], expected[j] = np.array(source[:, ::2]).ravel(), 8.0
+            elif what == 7 and outs:
+                xs[j], expected[j] = np.add(xs[i], 1, out=outs.pop()), expected[i] + 1
             elif what == 1:
                 xs[i][:n // 2] += 1
                 xs[i][n // 2:] += 1

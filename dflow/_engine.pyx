@@ -542,7 +542,7 @@ def spill(directory, limit=None):
         raise ValueError(f"limit must be a positive int, not {limit!r}")
     if directory is not None:
         directory = os.fspath(directory)
-        disk.open_file(directory, limit)
+        disk.open_file(directory, limit and min(limit, 1 << 62))
         if not lanes[DISK_LANE].nworkers:
             begin_lanes(shared.submitted)
             use_disk_lane()

@@ -29,12 +29,14 @@ import dflow.numpy as np
 from dflow._array.core import is_array
 from dflow._base.nested import mapped
 from dflow._ranks.exchange import WorkerLost, portable
+from dflow._tracing.tape import is_recording, is_tracked
 
 PACKAGE = __name__.partition(".")[0] + "."
 LOOK = 5                    # seconds between looks whether a worker is there that is to send something
 INPLACE = frozenset("fill itemset partition put resize sort".split())
 WRITERS = frozenset("copyto fill_diagonal place put put_along_axis putmask".split())
 HOW_MANY = 1000             # operations that are sent at once, at most
+NO_GRADIENT = "gradients are computed where a program runs; to train on workers, see dflow.distributed.run()"
 
 
 class Packed:
@@ -342,6 +344,8 @@ class WorkerDevice:
             if x.device is not self:
                 raise ValueError(f"arrays are on several devices, {self} and {x.device}: copy them to one first")
             return Reference(x.number)
+        if is_array(x) and is_recording() and is_tracked(x):        # see no_gradient below
+            raise NotImplementedError(f"an array with a gradient meets Remote: {NO_GRADIENT}")
         return Given(x) if is_array(x) else x.copy() if isinstance(x, numpy.ndarray) else x
 
     def put(self, x):
@@ -448,6 +452,7 @@ class Remote(NDArrayOperatorsMixin):
     """
 
     __slots__ = ("_about", "device", "number")
+    no_gradient = NO_GRADIENT           # who records an operation that results in one finds it here
 
     def __init__(self, device, number):
         self.device, self.number, self._about = device, number, None
@@ -483,6 +488,8 @@ class Remote(NDArrayOperatorsMixin):
         return found[0] if found else self.device
 
     def __getattr__(self, name):
+        if name in ("attach_grad", "backward", "grad"):
+            raise AttributeError(f"an array on a worker has no {name!r}: {NO_GRADIENT}")
         if name.startswith("_") or not callable(getattr(np.ndarray, name, None)):
             raise AttributeError(f"an array on a worker has no attribute {name!r}")
         if name in INPLACE:
@@ -617,6 +624,12 @@ class Remote(NDArrayOperatorsMixin):
 
     def __bool__(self):
         return bool(self.read())
+
+    def __format__(self, how):
+        return format(self.read(), how)
+
+    def __round__(self, digits=None):
+        return round(self.read(), digits)
 
     def __int__(self):
         return int(self.read())

@@ -23,8 +23,6 @@ from dask.array.dispatch import (
     tensordot_lookup,
     to_numpy_dispatch,
 )
-from dask.base import normalize_token
-from dask.sizeof import sizeof
 from dask.utils import Dispatch
 from numpy.lib.array_utils import normalize_axis_tuple
 
@@ -35,11 +33,12 @@ from dflow.numpy import ndarray
 __all__ = ["Backend", "to_dflow"]
 
 to_dflow = Dispatch("to_dflow")
+META = np.zeros(())         # of which Dask makes names: the same in every process
 
 
-def _made(name, *args, meta=None, **keywords):
+def _made(function, /, *args, meta=None, **keywords):
     with config.set({"array.backend": "numpy"}):
-        return getattr(da, name)(*args, meta=np.empty(()) if meta is None else meta, **keywords)
+        return getattr(da, function)(*args, meta=META if meta is None else meta, **keywords)
 
 
 class Backend(ArrayBackendEntrypoint):
@@ -89,7 +88,7 @@ class Backend(ArrayBackendEntrypoint):
     @staticmethod
     def arange(*args, like=None, **keywords):
         with config.set({"array.backend": "numpy"}):
-            return da.arange(*args, like=np.empty(()) if like is None else like, **keywords)
+            return da.arange(*args, like=META if like is None else like, **keywords)
 
 
 # ---- what Dask looks up by the type of a chunk -----------------------------------------------------------------------
@@ -110,17 +109,6 @@ def _numel(chunk, axis=None, keepdims=False, dtype=numpy.float64, **keywords):
     axes = range(chunk.ndim) if axis is None else normalize_axis_tuple(axis, chunk.ndim)
     shape = [1 if i in axes else n for i, n in enumerate(chunk.shape) if keepdims or i not in axes]
     return np.full(shape, math.prod(chunk.shape[i] for i in axes), dtype)
-
-
-@sizeof.register(ndarray)
-def _sizeof(chunk):
-    """Bytes of a chunk's elements, of which those that are repeated count once."""
-    return chunk[tuple(slice(None if step else 1) for step in chunk.strides)].nbytes
-
-
-@normalize_token.register(ndarray)
-def _token(chunk):
-    return "dflow", normalize_token(numpy.asarray(chunk))
 
 
 for _lookup, _function in (
@@ -175,18 +163,26 @@ def _full_diagonal(given):
     return diagonal
 
 
+def _factors(given):
+    def lu(a):
+        result = given(a)
+        return tuple(part.map_blocks(to_dflow) for part in result) if _is_ours(a) else result
+    return lu
+
+
 def _of_source(given):
     return lambda seed=None: given(getattr(seed, "bit_generator", seed))
 
 
 def _library(given):
-    return property(lambda self: np if self._backend_name == "dflow" else given.fget(self))
+    return property(lambda self: np if getattr(self, "_backend_name", None) == "dflow" else given.fget(self))
 
 
 for _name in ("meta_from_array", "compute_meta", "partial_reduce"):
     _put(_name, _of_ours(0))
 _put("scipy_linalg_safe", _of_ours(2))
 _put("diagonal", _full_diagonal)
+_put("lu", _factors)
 _put("default_rng", _of_source)
 for _kind in (da.random.Generator, da.random.RandomState):
     _kind._backend = _library(_kind._backend)

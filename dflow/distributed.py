@@ -18,6 +18,7 @@ import time
 import uuid
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from types import FunctionType, ModuleType
 
 import distributed.worker
 import numpy
@@ -97,7 +98,7 @@ def setup(client, threads=None, memory=0.6):
     _check_client(client)
     if not 0 < memory <= 1:
         raise ValueError(f"memory must be above 0, at most 1, not {memory!r}")
-    if threads is not None and not 1 <= threads <= 256:
+    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= 256):
         raise ValueError(f"threads must be between 1 and 256, not {threads!r}")
     _check_versions(client)
     if not waits:
@@ -132,9 +133,12 @@ class Setup(WorkerPlugin):
     name = "dflow"
 
     def __init__(self, threads, memory):
-        self.threads, self.memory = threads, memory
+        self.threads, self.memory, self.version = threads, memory, eval(VERSION)
 
     def setup(self, worker):
+        if self.version != eval(VERSION):       # one that comes later: it does not start
+            raise RuntimeError(f"{worker.address} has dflow {eval(VERSION)}, but the client of this cluster "
+                               f"{self.version}")
         manager = worker.memory_manager
         limit = manager.memory_limit
         budget = int(self.memory * limit) if limit else None
@@ -333,16 +337,37 @@ async def _end_profile(dask_worker):
 
 # ---- results ---------------------------------------------------------------------------------------------------------
 
+PLAIN = {int, float, complex, bool, str, bytes, type(None), type, FunctionType, ModuleType, numpy.ndarray}
+
+
 def _settled(x):
-    """x, when the arrays in it are there. Raises the error of one that failed."""
-    if is_array(x):
-        x.wait_to_read()
-    elif isinstance(x, dict):
-        _settled([*x, *x.values()])
-    elif isinstance(x, (list, tuple, set, frozenset)):
-        for y in x:
-            _settled(y)
+    """x, when the arrays in it are there: in lists and the like, and in attributes of objects that are pickled by
+    these. Raises the error of one that failed."""
+    seen, left = set(), [x]
+    while left:
+        y = left.pop()
+        if type(y) in PLAIN or id(y) in seen:
+            continue
+        if is_array(y):
+            y.wait_to_read()
+            continue
+        seen.add(id(y))
+        if isinstance(y, dict):
+            left += y
+            left += y.values()
+        elif isinstance(y, (list, tuple, set, frozenset)):
+            left += y
+        left += _attributes(y)
     return x
+
+
+def _attributes(x):
+    """Of an object of a Python class that says nothing of how it is pickled."""
+    kind = type(x)
+    if kind.__reduce_ex__ is not object.__reduce_ex__ or kind.__reduce__ is not object.__reduce__:
+        return ()
+    slots = (name for each in kind.__mro__ for name in vars(each).get("__slots__", ()))
+    return [*getattr(x, "__dict__", {}).values(), *(getattr(x, name, None) for name in slots)]
 
 
 def _waiting(run):
@@ -393,7 +418,7 @@ def _serialize(x, context=None):
 def _deserialize(header, frames):
     """Over the frame; where that is not aligned, over a copy of NumPy's: what arrives is not refused for a budget."""
     x = deserialize_numpy_ndarray(header, frames)
-    return np.asarray(adopt(x if x.flags.aligned else x.copy("K")))
+    return np.asarray(adopt(x if x.flags.aligned else x.copy("K"), alone=True))
 
 
 # ---- groups ----------------------------------------------------------------------------------------------------------
@@ -624,10 +649,14 @@ def run(client, fn, *args, workers=None, timeout=300):
     [array([3., 3.]), array([3., 3.])]
     """
     _check_client(client)
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"timeout must be a number, not {timeout!r}")
     if not timeout > 0:
         raise ValueError(f"timeout must be above 0, not {timeout!r}")
     there = sorted(client.nthreads())
     addresses = there if workers is None else list(workers)
+    if len(set(addresses)) < len(addresses):
+        raise ValueError(f"workers must be different ones, not {addresses}: a worker is one rank")
     missing = [repr(address) for address in addresses if address not in there]
     if missing or not addresses:
         raise ValueError(f"workers must be addresses of workers of the cluster, not {', '.join(missing) or 'none'}")

@@ -60,6 +60,8 @@ def test_setup(client):
     ((0, 0.5), ValueError, "threads must be between 1 and 256, not 0"),
     ((None, 0), ValueError, "memory must be above 0, at most 1, not 0"),
     ((None, 1.5), ValueError, "memory must be above 0, at most 1, not 1.5"),
+    ((1.5, 0.5), ValueError, "threads must be between 1 and 256, not 1.5"),
+    (("2", 0.5), ValueError, "threads must be between 1 and 256, not '2'"),
 ])
 def test_setup_refuses(client, args, error, text):
     with pytest.raises(error, match=text):
@@ -72,6 +74,15 @@ def test_another_version(client, monkeypatch):
         dflow.distributed.setup(client)
     for where in addresses(client):                 # the scheduler is in this process
         assert f"{where} has dflow 0." in str(caught.value)
+
+
+def test_a_worker_of_another_version_that_comes_later():
+    """It does not begin; nor does one that was there before its kind."""
+    setup = dflow.distributed.Setup(2, 0.5)
+    setup.version = "9.9"
+    with cluster(n_workers=1) as made, distributed.Client(made) as client:
+        with pytest.raises(RuntimeError, match=r"has dflow 0\..*, but the client of this cluster 9\.9"):
+            client.register_plugin(setup)
 
 
 def test_another_version_of_distributed(client, monkeypatch):
@@ -90,9 +101,21 @@ def test_a_worker_without_dflow():
 
 # ---- results ---------------------------------------------------------------------------------------------------------
 
+class Kept:
+    """Pickled by its attributes: x, and y."""
+
+    __slots__ = ("__dict__", "y")
+
+    def __init__(self, x, y):
+        self.x, self.y, self.itself = x, y, [self]
+
+    def __repr__(self):
+        return f"{self.x} {self.y}"
+
+
 def slow(seconds, wrap=None):
     x = dflow.engine.sleep(np.ones(3), seconds) + 1
-    return x if wrap is None else [0, {"a": (x,)}]
+    return x if wrap is None else [0, {"a": (x,)}] if wrap == "list" else Kept(x, 1) if wrap == "x" else [Kept(1, [x])]
 
 
 async def slow_coroutine(seconds):
@@ -105,8 +128,9 @@ def spans_of(key, dask_worker):
     return [] if task is None else list(task.startstops)
 
 
-@pytest.mark.parametrize("function, args", [(slow, (0.5,)), (slow, (0.5, True)), (slow_coroutine, (0.5,))],
-                         ids=["array", "nested", "coroutine"])
+@pytest.mark.parametrize("function, args", [(slow, (0.5,)), (slow, (0.5, "list")), (slow, (0.5, "x")),
+                                            (slow, (0.5, "y")), (slow_coroutine, (0.5,))],
+                         ids=["array", "nested", "attribute", "slot", "coroutine"])
 def test_a_task_is_done_when_its_arrays_are(client, function, args):
     future = client.submit(function, *args, pure=False)
     result = future.result(HANG)
@@ -115,13 +139,26 @@ def test_a_task_is_done_when_its_arrays_are(client, function, args):
     assert [span["stop"] - span["start"] > 0.45 for span in spans if span["action"] == "compute"] == [True]
 
 
-def fails():
-    return np.linalg.inv(dflow.engine.sleep(np.zeros((200, 200)), 0.1))
+def cycle():
+    x = [np.ones(3)]
+    x.append(x)
+    return x
 
 
-def test_an_error_is_the_tasks(client):
-    first = client.submit(fails, pure=False)
-    second = client.submit(lambda x: x + 1, first)
+def test_what_holds_itself(client):
+    made = client.submit(cycle, pure=False)
+    assert client.submit(lambda x: x[1] is x and x[0].tolist(), made, pure=False).result(HANG) == [1, 1, 1]
+
+
+def fails(wrap):
+    x = np.linalg.inv(dflow.engine.sleep(np.zeros((200, 200)), 0.1))
+    return Kept(0, x) if wrap else x
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+def test_an_error_is_the_tasks(client, wrap):
+    first = client.submit(fails, wrap, pure=False)
+    second = client.submit(lambda x: x.y if wrap else x + 1, first)
     with pytest.raises(numpy.linalg.LinAlgError, match="Singular matrix") as caught:
         second.result(HANG)
     assert any("inv" in note and "test_distributed.py" in note for note in caught.value.__notes__)
@@ -174,6 +211,17 @@ def test_arrays_over_the_wire(client, dtype):
         if name == "C order":
             got += got
             assert numpy.array_equal(sent.result(HANG).asnumpy(), want)
+
+
+def pending(x):
+    y = dflow.engine.sleep(x, 0.2) + 1
+    return type(x) is np.ndarray and not y.is_ready() and float(y.sum())
+
+
+def test_what_arrives_is_pending_like_others(client):
+    here, there, _ = addresses(client)
+    made = client.submit(lambda: np.ones(4_000_000), workers=[here])
+    assert client.submit(pending, made, workers=[there]).result(HANG) == 8_000_000
 
 
 def test_large_arrays(client):
@@ -355,6 +403,10 @@ def test_ranks(client):
     assert dflow.distributed.run(client, who) == [(0, 3), (1, 3), (2, 3)]
     assert dflow.distributed.run(client, os.getpid, workers=[b, a]) == [
         client.run(os.getpid, workers=[worker])[worker] for worker in (b, a)]
+    with pytest.raises(ValueError, match="workers must be different ones, not .*: a worker is one rank"):
+        dflow.distributed.run(client, who, workers=addresses(client)[:1] * 2)
+    with pytest.raises(TypeError, match="timeout must be a number, not None"):
+        dflow.distributed.run(client, who, timeout=None)
     with pytest.raises(ValueError, match="workers must be addresses of workers of the cluster, not 'tcp://nowhere:1'"):
         dflow.distributed.run(client, who, workers=["tcp://nowhere:1"])
     with pytest.raises(ValueError, match="not none"):

@@ -74,7 +74,11 @@ def test_schedulers(scheduler):
 
 
 @pytest.mark.parametrize("text", ["da.ones((4, 6), chunks=3)", "da.zeros(5, chunks=2, dtype='f4')",
-                                  "da.full((2, 3), 7)", "da.arange(2, 11, 3, chunks=2)", "da.empty((2, 2)) * 0"])
+                                  "da.full((2, 3), 7)", "da.arange(2, 11, 3, chunks=2)", "da.empty((2, 2)) * 0",
+                                  "da.ones_like(da.arange(3.0))", "da.full_like(da.ones(3), 2, dtype='f4')",
+                                  "da.ones(3, name='q')", "da.full((2, 3), 7, chunks=2, name='r')",
+                                  "da.tril(da.ones((4, 4), chunks=2))", "da.pad(da.ones(3), 2, mode='empty') * 0",
+                                  "da.overlap.overlap(da.arange(6, chunks=3), depth=1, boundary=0)"])
 def test_what_the_backend_makes(text):
     want = eval(text, {"da": da}).compute()
     with dask.config.set({"array.backend": "dflow"}):
@@ -82,6 +86,14 @@ def test_what_the_backend_makes(text):
     got = made.compute()
     assert type(made._meta) is type(got) is np.ndarray and got.dtype == want.dtype
     assert got.tolist() == want.tolist()
+
+
+def test_names_are_those_of_what_is_made():
+    """Two times the same, whatever was in memory: so it is computed once."""
+    for text in "da.ones((4, 6), chunks=2)", "da.full(5, 2.0)", "da.arange(5)", "da.zeros(5) + 1":
+        with dask.config.set({"array.backend": "dflow"}):
+            names = {(eval(text, {"da": da}).name, np.array(float(i)).item())[0] for i in range(30)}
+        assert len(names) == 1, text
 
 
 def test_between_backends():
@@ -106,6 +118,21 @@ def test_random_numbers():
         y = da.random.default_rng(source).normal(size=(6, 4), chunks=2)
         assert type(y._meta) is np.ndarray and y.compute().tolist() == x.compute().tolist()
     assert type(da.random.default_rng(numpy.random.default_rng(5)).normal(size=3).compute()) is numpy.ndarray
+    assert sorted(da.random.RandomState(5).choice(5, size=5, replace=False, chunks=5).compute().tolist()) == [*range(5)]
+    assert da.random.choice(5, size=6, chunks=2).compute().shape == (6,)
+
+
+def test_methods_hand_over():
+    x, y = np.array(NUMBERS), da.from_array(NUMBERS, chunks=(10, 12))
+    for z in x.dot(y.T), np.dot(x, y.T), x @ y.T, y.dot(x.T):
+        assert type(z) is da.Array
+        numpy.testing.assert_allclose(z.compute(), NUMBERS @ NUMBERS.T)
+
+
+def test_parts_of_a_factorization_are_of_one_kind():
+    x = da.from_array(np.array(NUMBERS[:20, :20]), chunks=10, asarray=False)
+    for part in da.linalg.lu(x):
+        assert type(part._meta) is type(part.compute()) is np.ndarray
 
 
 def test_sources_of_random_numbers():

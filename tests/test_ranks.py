@@ -187,7 +187,8 @@ def test_a_piece_that_fails_ends_the_others(seed, monkeypatch):
     if size_of(hosts) < 2:
         hosts = ((0, 1),)
     monkeypatch.setattr(sums, "MESSAGE", 800)
-    monkeypatch.setattr(sums, "way_for", lambda nbytes, hosts, way=rng.choice(list(model.ways(hosts))): way)
+    way = rng.choice(list(model.ways(hosts)))
+    monkeypatch.setattr(sums, "way_for", lambda nbytes, hosts: way)
     added, add, bad = [], sums.add, rng.randrange(20)
 
     async def short_of_memory(arrays, out):

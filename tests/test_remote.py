@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import gc
+import operator
 import os
 import random
 import signal
@@ -18,6 +19,7 @@ from engines import HANG, Gate, clean_environment, in_threads, poll
 
 import dflow
 import dflow.numpy as np
+from dflow import autograd, gluon
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -190,6 +192,32 @@ def test_errors(devices):
         (failed.copyto(devices[0]) + 1).read()
     with pytest.raises(TypeError, match=r"worker\(0\) belongs to a client: it cannot be pickled"):
         devices[0].__reduce__()
+
+
+def test_gradients_are_refused(devices):
+    """What is recorded here knows nothing of what is done there."""
+    w, x = np.ones(3), np.ones(3, device=devices[0])
+    w.attach_grad()
+    with autograd.record():
+        for meet in (lambda: w * x, lambda: x - w, lambda: np.maximum(w, x), lambda: w @ x,
+                     lambda: np.hypot(x, w * 2), lambda: w.copyto(devices[0]), lambda: x.__iadd__(w),
+                     lambda: operator.iadd(w * 2, x), lambda: (w * 2).dot(x)):
+            with pytest.raises(NotImplementedError, match="an array with a gradient meets Remote: gradients"):
+                meet()
+        assert (w.detach() * x).tolist() == [1, 1, 1]
+        y = (w * x.read()).sum() + np.where(x > 0, w, x).sum()      # which asks for the numbers
+    y.backward()
+    assert w.grad.tolist() == [2, 2, 2] and (w * x).tolist() == [1, 1, 1]
+    for name in "attach_grad", "backward", "grad":
+        with pytest.raises(AttributeError, match=f"an array on a worker has no '{name}': gradients are computed where"):
+            getattr(x, name)
+    with pytest.raises(AttributeError, match="has no 'attach_grad': gradients"):
+        gluon.nn.Dense(2, in_units=3).initialize(ctx=devices[0])
+
+
+def test_numbers_in_texts(devices):
+    x = np.full(3, 1 / 3, device=devices[0]).sum()
+    assert f"{x:.2f}" == "1.00" and round(x / 3, 2) == 0.33
 
 
 IN_PLACE = {

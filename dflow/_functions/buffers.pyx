@@ -202,7 +202,7 @@ cdef Storage* of_ours(object x, size_t start, size_t end) noexcept:
         add_int(&s.refs, 1)
     return s
 
-cdef Storage* of_others(object window, object x, size_t start, size_t end) except? NULL:
+cdef Storage* of_others(object window, object x, size_t start, size_t end, bint alone) except? NULL:
     """The storage of memory of others that has these bytes, maybe a new one (a reference); NULL where only a part is in
     one that there is: it cannot grow."""
     cdef Owner found, owner = Owner()
@@ -220,7 +220,7 @@ cdef Storage* of_others(object window, object x, size_t start, size_t end) excep
     if i < len(starts) and <size_t>starts[i] < end:
         return NULL
     enter(owner, window, start, end)
-    if type(x) is not bytes:                                # which nobody changes
+    if not alone and type(x) is not bytes:                  # which nobody changes
         owner.st.pins = 1
     return owner.st
 
@@ -256,9 +256,11 @@ cdef ndarray view_of(Storage* s, object window):
         v.flags = READONLY
     return close_view(v)
 
-def adopt(window):
+def adopt(window, bint alone=False):
     """An array of ours over the memory of a NumPy array: either side sees what the other writes. Read-only where the
     array is, and where it may show an element twice.
+
+    alone: nobody else looks at it, or ever will, so operations need not be done when they are called.
 
     A copy of what is in another byte order. The NumPy array itself where ours cannot be: for what is no numbers, where
     these are not aligned, and for memory that is in part an array's of ours.
@@ -275,7 +277,7 @@ def adopt(window):
     x = exporter(window)
     s = of_ours(x, start, end)
     if s == NULL:
-        s = of_others(window, x, start, end)
+        s = of_others(window, x, start, end, alone)
     return window if s == NULL else view_of(s, window)
 
 def writable_memory(x):

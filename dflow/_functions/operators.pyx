@@ -15,7 +15,7 @@ from dflow._functions.interop cimport ask, foreign
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
 from dflow._functions.numpy_inline import LATER
-from dflow._tracing.tape cimport earlier, record, recorded, stand_for
+from dflow._tracing.tape cimport check_place, earlier, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers
 from dflow._functions.sequences cimport from_sequence, is_sequence
 from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary
@@ -154,6 +154,8 @@ cdef object record_operator(int op, object a, object b):
         result = binary_operator(op, a, b)
     finally:
         set_recording(before)
+    if not is_ours(result):
+        check_place(result)
     return (recorded((<ufunc>(<list>operator_list)[op]).numpy, (a, b), result) if is_ours(result)
             or type(result) is tuple else result)
 
@@ -162,6 +164,7 @@ cdef object record_inplace(int op, ndarray a, object b):
     cdef ndarray old = earlier(a), value
     result = binary_operator(op, old, old if b is a else b)
     if not is_ours(result):
+        check_place(result)
         return result
     value = <ndarray>result
     if not np.can_cast(DTYPES[value.code], DTYPES[a.code], "same_kind"):

@@ -89,6 +89,10 @@ def _teach_numba(module):
 
 
 def _teach_dask(module):
+    importlib.import_module("dflow._libraries.dask")
+
+
+def _teach_dask_array(module):
     importlib.import_module("dflow.dask")
 
 
@@ -101,8 +105,8 @@ def _teach_mpi(module):
 
 
 # What is done when a module has been imported.
-ARRIVED = {**dict.fromkeys(GIVEN, _adapt), "dask.array": _teach_dask, "distributed": _teach_distributed,
-           "mpi4py.MPI": _teach_mpi, "numba": _teach_numba,
+ARRIVED = {**dict.fromkeys(GIVEN, _adapt), "dask": _teach_dask, "dask.array": _teach_dask_array,
+           "distributed": _teach_distributed, "mpi4py.MPI": _teach_mpi, "numba": _teach_numba,
            **dict.fromkeys(("pandas._libs.lib", "pandas.core.dtypes.cast"), _teach_pandas)}
 
 

@@ -7,6 +7,7 @@ from dflow._base.thread_state cimport recorders
 cdef bint any_records(PyObject** args, Py_ssize_t n) noexcept           # records(), also of what is in lists
 cdef object record(object key, tuple slots, function, tuple args, dict keywords)
 cdef object recorded(object key, tuple slots, object result)  # the result of a function of these, with its node
+cdef int check_place(object result) except -1                          # a result of these that is not ours: may it be?
 cdef object record_row(function, PyObject** args, Py_ssize_t nargs, PyObject* names)    # of a function in the table
 cdef tuple before_write(ndarray a, tuple slots)                         # the parents of what a will be
 cdef int after_write(object key, tuple slots, tuple parents, ndarray a) except -1

@@ -233,7 +233,16 @@ cdef object record(object key, tuple slots, function, tuple args, dict keywords)
         result = function(*args, **keywords)
     finally:
         set_recording(before)
+    if not is_ours(result):
+        check_place(result)
     return recorded(key, slots, result)
+
+cdef int check_place(object result) except -1:
+    """What is computed in another process is not recorded, and no error could come later: the gradient would be zero."""
+    cdef object why = getattr(type(result), "no_gradient", None)
+    if why is not None:
+        raise NotImplementedError(f"an array with a gradient meets {type(result).__name__}: {why}")
+    return 0
 
 cdef object of_constants(function, tuple given, dict keywords):
     """The call of a function none of whose arguments varies: as if it were not recorded, but that results are known."""
@@ -258,6 +267,8 @@ cdef object noticed(function, tuple given, dict keywords, object result):
             recorded(function, slots, x)
         elif is_ours(x) and (<ndarray>x).node != NULL and type(<object>(<ndarray>x).node) is Missing:
             (<Missing>(<ndarray>x).node).name = name_of(function)       # rather than of what that calls
+        elif not is_ours(x) and varies(slots):
+            check_place(x)
     return result
 
 def note_lost(function, args, result):

@@ -18,13 +18,16 @@ async def summed(s, x, out, hosts):
     step = max(1, width * MESSAGE // x.itemsize)
     ranks = tuple(rank for host in hosts for rank in host)
     pieces = [slice(i, i + step) for i in range(0, max(len(x), 1), step)]
+    failed = None
     try:
         async with asyncio.TaskGroup() as group:        # where one fails, the others do not wait any longer
             for k, i in enumerate(pieces):
                 group.create_task(_tree(s, (k,), ranks, x[i], out[i]) if way.name == "tree" else
                                   _parts(s, (k,), way, x[i], out[i]))
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None
+    except ExceptionGroup as errors:
+        failed = errors.exceptions[0]
+    if failed is not None:
+        raise failed                # out here: with the group as its context it would be in its own, and not be pickled
 
 
 async def first(s, x, out, hosts):

@@ -300,7 +300,8 @@ cdef int fetch(Storage* s) except -1:
 
 cdef bint may_leave(Storage* s) noexcept:
     """Whether it is in memory, or unused, and nothing pending needs it, nor anybody who sees its memory."""
-    return ((load_ptr(&s.data) != NULL or (<Large*>s).unused) and not load_int(&(<Large*>s).away) and not s.spilled and s.pins == 0
+    cdef Large* large = <Large*>s
+    return ((load_ptr(&s.data) != NULL or large.unused) and not load_int(&large.away) and not s.spilled and s.pins == 0
             and not abroad(s) and s.twin == NULL and load_ptr(&s.poison) == NULL and writable(s))
 
 cdef bint evict(long long nbytes) except -1:

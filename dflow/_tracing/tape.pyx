@@ -238,7 +238,7 @@ cdef object record(object key, tuple slots, function, tuple args, dict keywords)
     return recorded(key, slots, result)
 
 cdef int check_place(object result) except -1:
-    """What is computed in another process is not recorded, and no error could come later: the gradient would be zero."""
+    """What is computed in another process is not recorded, and no later error would tell: its gradient is zero."""
     cdef object why = getattr(type(result), "no_gradient", None)
     if why is not None:
         raise NotImplementedError(f"an array with a gradient meets {type(result).__name__}: {why}")

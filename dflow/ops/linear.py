@@ -55,15 +55,20 @@ def _aligned(a, b, i, j):
         raise ValueError(f"shapes {shapes} not aligned: {a.shape[i]} (dim {i}) != {b.shape[j]} (dim {j})")
 
 
+def _dot(self, /, b, out=None):
+    """As the function, which asks another library's array first."""
+    if type(b) is not ndarray and foreign(b):
+        return numpy.dot(self, b) if out is None else numpy.dot(self, b, out)
+    return dot(self, b, out)
+
+
 @op("v, v", "a, v", "a, a.T", "a, m", "v, v[:2]", "2, a", "a, 2", "s, s", "f, f.transpose(0, 2, 1)", "f, v", "i, i.T",
     "b, b.T", "c, v",
     "f, a.T", "v, a.T", "a, a.T, out=np.zeros((3, 3))", "a, a.T, out=np.zeros((3, 2))", "[1, 2], [3, 4]",
-    "e, np.zeros((3, 2))", method=True, close=True)
+    "e, np.zeros((3, 2))", method=_dot, close=True)
 def dot(a, b, out=None):
     """The sum over a's last axis and b's last but one (or only): for vectors and matrices, the matrix product."""
     if type(a) is not ndarray or type(b) is not ndarray:
-        if foreign(b):                  # of the method: the function has asked it
-            return numpy.dot(a, b) if out is None else numpy.dot(a, b, out)
         a, b = as_array(a), as_array(b)
     n, m = a.ndim, b.ndim
     if n == 0 or m == 0:

@@ -108,7 +108,7 @@ asan: .venv/installed ## run the core tests under AddressSanitizer and UBSan (Li
 
 # Where threads meet. Of the oracle's programs those with random delays: some thousands. ThreadSanitizer knows nothing of libraries
 # that are not compiled for it: what CPython and NumPy write is not checked (their locks are), and of NumPy's loops it is told.
-CONCURRENT = threads oracle groups joining lanes waking budget adopted sharing devices record cancel unseen
+CONCURRENT = threads oracle groups joining lanes waking budget adopted sharing devices record cancel unseen spill
 
 tsan: .venv/installed ## run the tests of what threads share under ThreadSanitizer (Linux, GCC)
 	$(call forget_python,tsan)

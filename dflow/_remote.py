@@ -29,6 +29,7 @@ import dflow.numpy as np
 from dflow._array.core import is_array
 from dflow._base.nested import mapped
 from dflow._ranks.exchange import WorkerLost, portable
+from dflow._runtime.errors import report_unseen
 from dflow._tracing.tape import is_recording, is_tracked
 
 PACKAGE = __name__.partition(".")[0] + "."
@@ -74,10 +75,22 @@ class Reference:
 
 
 class Failed:
-    """An error, in place of a value: without the frames that it passed, and what these hold."""
+    """An error, in place of a value: without the frames that it passed, and what these hold.
 
-    def __init__(self, error):
-        self.error = pickle.loads(pickle.dumps(portable(error)))
+    unread: nobody has been told, so it is reported when nothing refers to it. What is sent is somebody else's concern.
+    """
+
+    unread = False
+
+    def __init__(self, error, unread=False):
+        self.error, self.unread = pickle.loads(pickle.dumps(portable(error))), unread
+
+    def __reduce__(self):
+        return Failed, (self.error,)
+
+    def __del__(self):
+        if self.unread:
+            report_unseen(self.error)
 
     def tell(self):
         """Raise it: a copy, as it may be raised again."""
@@ -112,7 +125,7 @@ class Table:
                     self.values[number] = (self._take(number, loop, *rest) if what == "take"
                                            else self._called(*rest))
             except Exception as error:      # of what cannot be read here, or for which there is no memory
-                self.values[number] = Failed(error)
+                self.values[number] = Failed(error, True)
 
     def _called(self, function, args, keywords, line):
         failed = []
@@ -123,11 +136,12 @@ class Table:
             return as_at(*line)(function, args, keywords)
         except Exception as error:
             error.add_note("submitted at {}:{} in {}".format(*line))
-            return Failed(error)
+            return Failed(error, True)
 
     def _value(self, x, failed):
         value = self.values[x.number] if isinstance(x, Reference) else x
         if isinstance(value, Failed):
+            value.unread = value.unread or value is x       # it has just come
             failed.append(value)
         return value
 
@@ -140,7 +154,10 @@ class Table:
             future = self.future(number)
             while not (await asyncio.wait([future], timeout=LOOK))[0]:
                 await self.worker.rpc(address).identity()
-            return future.result()
+            value = future.result()
+            if isinstance(value, Failed):
+                value.unread = True
+            return value
         try:
             return asyncio.run_coroutine_threadsafe(taken(), loop).result()
         except OSError:
@@ -171,7 +188,9 @@ def _copied(x):
 
 
 def _read(value):
-    """A value that is there, or why it failed."""
+    """A value that is there, or why it failed: who asks tells it."""
+    if isinstance(value, Failed):
+        value.unread = False
     try:
         mapped(value, lambda x: x.wait_to_read() if is_array(x) else None)
         return value
@@ -199,7 +218,7 @@ def answer(worker):
             return None
         async with table.lock:
             value = table.values[number]
-        if what == "value" or not is_array(value):
+        if what == "value" or not is_array(value):          # what has failed, too
             value = await asyncio.to_thread(_read, value)
         if what == "about" and not isinstance(value, Failed):
             value = about(value)
@@ -573,6 +592,10 @@ class Remote(NDArrayOperatorsMixin):
     def read(self):
         """What it stands for: an array of dflow's, a list or a tuple of them, or what else a function returned."""
         return self.device.get(self.number, "value")
+
+    def __await__(self):
+        """What read() returns; the event loop goes on."""
+        return asyncio.to_thread(self.read).__await__()
 
     def wait_to_read(self):
         """Wait until it is there. Raises what went wrong."""

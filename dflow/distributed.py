@@ -22,6 +22,7 @@ from types import FunctionType, ModuleType
 
 import distributed.worker
 import numpy
+from dask.system import CPU_COUNT
 from distributed import SchedulerPlugin, WorkerPlugin
 from distributed.protocol import to_serialize
 from distributed.protocol.numpy import deserialize_numpy_ndarray, serialize_numpy_ndarray
@@ -69,7 +70,8 @@ def setup(client, threads=None, memory=0.6):
     client : distributed.Client
         Of the cluster.
     threads : int, optional
-        Threads that compute in each worker process. None: as many as the worker has of Dask's.
+        Threads that compute in each worker process. None: its part of the machine's cores, or as many as it has of
+        Dask's, if these are more.
     memory : float
         How much of a worker's memory limit what is pending there may take, above 0, at most 1.
 
@@ -103,7 +105,8 @@ def setup(client, threads=None, memory=0.6):
     _check_versions(client)
     if not waits:
         raise RuntimeError(f"distributed {distributed.__version__} is none that dflow knows: 2025.1 or newer, please")
-    client.register_plugin(Setup(threads, memory))
+    hosts = hosts_of([*client.nthreads()])
+    client.register_plugin(Setup(threads, memory, max(map(len, hosts), default=1)))
     return client.run(_settings)
 
 
@@ -132,8 +135,9 @@ class Setup(WorkerPlugin):
 
     name = "dflow"
 
-    def __init__(self, threads, memory):
-        self.threads, self.memory, self.version = threads, memory, eval(VERSION)
+    def __init__(self, threads, memory, together):
+        """together: how many workers a machine has."""
+        self.threads, self.memory, self.together, self.version = threads, memory, together, eval(VERSION)
 
     def setup(self, worker):
         if self.version != eval(VERSION):       # one that comes later: it does not start
@@ -142,8 +146,9 @@ class Setup(WorkerPlugin):
         manager = worker.memory_manager
         limit = manager.memory_limit
         budget = int(self.memory * limit) if limit else None
-        worker.dflow = self.threads or worker.state.nthreads, budget
-        engine.set_num_workers(worker.dflow[0])
+        threads = self.threads or min(max(worker.state.nthreads, CPU_COUNT // self.together), 256)
+        worker.dflow = threads, budget
+        engine.set_num_workers(threads)
         if budget:
             engine.set_memory_budget(budget)
             engine.set_cache_limit(limit // 10)
@@ -512,7 +517,7 @@ class Group:
 
         def send(error):
             try:
-                hand_over(window(given) if error is None else error)
+                hand_over(window(given) if error is None else self._handed_over(key, given, error))
             except BaseException as failed:         # else the others, and this lane, would wait for ever
                 came.set_exception(failed)
                 self.worker.loop.add_callback(self.exchange.fail, portable(failed))
@@ -531,6 +536,8 @@ class Group:
                 raise self.exchange.lost.with_traceback(None)
 
         def take(_error):
+            if came.exception() is not None:
+                raise came.exception()
             window(out, write=True)[...] = came.result()
             kept.clear()
 
@@ -538,6 +545,15 @@ class Group:
         host(wait, [self.turn], [self.turn])
         host(take, [self.turn], [out])
         return out
+
+    def _handed_over(self, key, given, error):
+        """An array's error, as all ranks are to raise it."""
+        try:
+            given.wait_to_read()                # it is there: so its error counts as read
+        except Exception as raised:
+            error = raised                      # a copy
+        error.add_note(f"handed over by rank {self.rank} at {self.addresses[self.rank]} for the sum of {key!r}")
+        return error
 
     async def _sum(self, key, count, x, sums, only_first, priority):
         failed = isinstance(x, BaseException)

@@ -23,6 +23,7 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 psutil = pytest.importorskip("psutil")      # which distributed needs
+to_serialize = pytest.importorskip("distributed.protocol").to_serialize
 
 pytestmark = [pytest.mark.once,
               pytest.mark.filterwarnings("ignore::ResourceWarning"),        # of distributed's own sockets
@@ -32,7 +33,7 @@ pytestmark = [pytest.mark.once,
 def cluster(**keywords):
     """Three processes of two threads each."""
     return distributed.LocalCluster(**{"n_workers": 3, "threads_per_worker": 2, "processes": True,
-                                       "dashboard_address": None, "memory_limit": "1GB", **keywords})
+                                       "dashboard_address": ":0", "memory_limit": "1GB", **keywords})
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,8 @@ def addresses(client):
 # ---- setup -----------------------------------------------------------------------------------------------------------
 
 def test_setup(client):
-    for threads, memory, want in (3, 0.5, (3, 500_000_000)), (None, 0.6, (2, 600_000_000)):
+    cores = max(2, dask.system.CPU_COUNT // 3)          # of each worker: the machine has three
+    for threads, memory, want in (3, 0.5, (3, 500_000_000)), (None, 0.6, (cores, 600_000_000)):
         assert dflow.distributed.setup(client, threads, memory) == dict.fromkeys(addresses(client), want)
         assert {*client.run(dflow.engine.num_workers).values()} == {want[0]}
         assert {budget["memory_budget"] for budget in client.run(dflow.engine.config).values()} == {want[1]}
@@ -78,7 +80,7 @@ def test_another_version(client, monkeypatch):
 
 def test_a_worker_of_another_version_that_comes_later():
     """It does not begin; nor does one that was there before its kind."""
-    setup = dflow.distributed.Setup(2, 0.5)
+    setup = dflow.distributed.Setup(2, 0.5, 1)
     setup.version = "9.9"
     with cluster(n_workers=1) as made, distributed.Client(made) as client:
         with pytest.raises(RuntimeError, match=r"has dflow 0\..*, but the client of this cluster 9\.9"):
@@ -97,6 +99,21 @@ def test_a_worker_without_dflow():
             where, = addresses(client)
             with pytest.raises(RuntimeError, match=f", but {where} has no dflow$"):
                 dflow.distributed.setup(client)
+
+
+@pytest.mark.cluster
+def test_a_scheduler_without_dflow(tmp_path):
+    found = tmp_path / "scheduler.json"
+    scheduler = program("dask_scheduler", "--port", "0", "--scheduler-file", str(found),
+                        "--preload", "import sys; sys.modules['dflow'] = None")
+    try:
+        assert poll(found.exists)
+        with distributed.Client(scheduler_file=str(found), timeout=10) as client:
+            with pytest.raises(RuntimeError, match="but the scheduler has no dflow$"):
+                dflow.distributed.setup(client)
+    finally:
+        scheduler.kill()
+        scheduler.wait(HANG)
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------
@@ -491,16 +508,16 @@ def singular(rank):
 
 
 class Stubborn(Exception):
-    """It cannot be pickled."""
+    """It cannot be pickled, nor made by its text."""
 
-    def __init__(self, lock):
+    def __init__(self, lock, text):
         super().__init__("no")
         self.lock = lock
 
 
 def stubborn(rank):
     def fail():
-        raise Stubborn(threading.Lock())
+        raise Stubborn(threading.Lock(), "no")
     return dflow.submit(fail, shape=3) if rank == 2 else np.ones(3)
 
 
@@ -527,6 +544,31 @@ def listen():
 def heard():
     sys.unraisablehook = sys.__unraisablehook__
     return sys.reported
+
+
+def notes_of(make):
+    """What an error tells beside its text; and whether anybody calls it unread."""
+    listen()
+    x = make(dflow.distributed.rank())
+    kvstore.create("dist_sync").pushpull("x", x)
+    with pytest.raises(Exception) as caught:
+        x.wait_to_read()
+    x = None
+    dflow.waitall()
+    return caught.value.__notes__, heard()
+
+
+def test_an_error_has_its_lines(client):
+    """Those of the program: where it was made, by whom it was handed over, and where it was to be summed."""
+    second = sorted(addresses(client))[1]
+    for (made, rank, summed), reported in dflow.distributed.run(client, notes_of, singular):
+        assert re.fullmatch(r"submitted at .*test_distributed.py:\d+ in singular: inv", made)
+        assert rank == f"handed over by rank 1 at {second} for the sum of 'x'"
+        assert re.fullmatch(r"submitted at .*test_distributed.py:\d+ in notes_of: host task", summed)
+        assert reported == []
+    for (summed,), reported in dflow.distributed.run(client, notes_of, lambda rank: np.ones(3 + rank // 2)):
+        assert re.fullmatch(r"submitted at .*test_distributed.py:\d+ in notes_of: host task", summed)
+        assert reported == []
 
 
 def fails_later():
@@ -688,6 +730,81 @@ def test_a_rank_that_is_killed():
         assert (caught.value.rank, caught.value.address) == (1, victim)
         client.wait_for_workers(3, timeout=HANG)
         assert dflow.distributed.run(client, dies, 100) == ["done"] * 3
+
+
+def outlives(told):
+    """What a rank raises, in a file: nobody is there to whom it could return it."""
+    rank = dflow.distributed.rank()
+    try:
+        return dies(5)
+    except BaseException as error:
+        (told / f"{rank}.part").write_text(f"{type(error).__name__}: {error}")
+        (told / f"{rank}.part").rename(told / f"{rank}.error")
+        raise
+
+
+def test_what_the_others_raise(tmp_path):
+    """Those that are there when a rank is lost."""
+    with cluster(n_workers=3) as made, distributed.Client(made) as client:
+        dflow.distributed.setup(client)
+        victim = sorted(addresses(client))[1]
+        with pytest.raises(dflow.distributed.WorkerLost):
+            dflow.distributed.run(client, outlives, tmp_path)
+        assert poll(lambda: len([*tmp_path.glob("*.error")]) == 2)
+        for rank in 0, 2:
+            assert (tmp_path / f"{rank}.error").read_text() == f"WorkerLost: rank 1 at {victim} is lost"
+
+
+def sums_waiting(started, go_on):
+    """A sum, when others have sent letters of another group."""
+    store = kvstore.create("dist_sync")
+    (started / str(dflow.distributed.rank())).touch()
+    assert poll(go_on.exists)
+    store.pushpull("x", x := np.ones(100))
+    return x.tolist()
+
+
+def name_of_group(dask_worker):
+    return [*dask_worker.dflow_groups]
+
+
+async def sends_late(group, to, dask_worker):
+    """What a rank of a group that has ended sent, for a sum as there are in any group."""
+    letters = [(("x", 0), (((100,), "<f8"), (0, "part")), 0, (numpy.full(50, 7.0),)), (("x", 0), "verdict", 0, KeyError())]
+    await dask_worker.rpc(to).dflow_deliver(group=group, letters=to_serialize(dflow.distributed.Letters(letters)))
+
+
+def test_letters_that_come_late(client, tmp_path):
+    """From a group that has ended, to workers that are ranks of another, or of none."""
+    first, second = sorted(addresses(client))[:2]
+    old, = dflow.distributed.run(client, lambda: name_of_group(distributed.get_worker()), workers=[first])
+    client.run(sends_late, old[0], second, workers=[first])
+    started, go_on, results = tmp_path / "started", tmp_path / "go on", []
+    started.mkdir()
+    running = threading.Thread(target=lambda: results.extend(dflow.distributed.run(
+        client, sums_waiting, started, go_on)))
+    running.start()
+    assert poll(lambda: len([*started.iterdir()]) == 3)
+    for group in old[0], "nobody's":
+        client.run(sends_late, group, second, workers=[first])
+    go_on.touch()
+    running.join(HANG)
+    assert results == [[3.0] * 100] * 3
+
+
+async def sums_with_nobody(dask_worker):
+    """As rank 0, rank 1 being at a port at which nobody listens."""
+    group = dflow.distributed.Group("nobody's", [dask_worker.address, "tcp://127.0.0.1:1"], 5, dask_worker)
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.2s"}):
+        try:
+            return await group._sum("x", 0, numpy.ones(3), numpy.empty(3), False, 0)
+        except ConnectionError as error:
+            return type(error).__name__, str(error)
+
+
+def test_a_rank_that_refuses_connections(client):
+    found, = client.run(sums_with_nobody, workers=addresses(client)[:1]).values()
+    assert found == ("WorkerLost", "rank 1 at tcp://127.0.0.1:1 is lost")
 
 
 def test_a_rank_whose_worker_is_another_one(client):

@@ -4,13 +4,14 @@ that passes only where all wait. So what hangs ends at once, with an error."""
 import math
 import random
 import sys
+import threading
 from pathlib import Path
 
 import numpy
 import pytest
 
 from dflow._ranks import model, sums
-from dflow._ranks.exchange import MESSAGE, WorkerLost
+from dflow._ranks.exchange import MESSAGE, WorkerLost, portable
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from bench import ranks  # noqa: E402
@@ -314,6 +315,22 @@ def test_letters_that_cannot_go(monkeypatch):
     assert raised(results) == [(KeyError, "'no way'")] * 3 and time < 1
 
 
+def test_errors_that_are_sent():
+    """As they are, or without what cannot be sent: tblib, which distributed has taught pickle, sends all that led to one.
+    """
+    class Local(Exception):
+        pass
+
+    error = ZeroDivisionError("no")
+    error.add_note("a note")
+    assert portable(error) is error and portable(((3,), "f8")) == ((3,), "f8")
+    error.lock = threading.Lock()
+    sent = portable(error)
+    assert (type(sent), str(sent), sent.__notes__) == (ZeroDivisionError, "no", ["a note"]) and sent is not error
+    sent = portable(Local("x"))
+    assert (type(sent), str(sent)) == (RuntimeError, "Local('x')")
+
+
 # ---- the model -------------------------------------------------------------------------------------------------------
 
 @SEEDS
@@ -361,3 +378,19 @@ def test_a_thousand_ranks():
     results, time = ranks.run(ranks.Network(hosts), body)
     assert all((result == 1024 * 1023 // 2).all() for result in results)
     assert 2 < time < 2.1
+
+
+def test_a_thousand_ranks_of_which_some_are_lost():
+    """All others say of one of them that it is lost."""
+    hosts, lost = tuple(tuple(range(i, i + 8)) for i in range(0, 1024, 8)), {3: 0.5, 518: 0.5, 1023: 0.6}
+    network = ranks.Network(hosts, jitter=5, lost=lost)
+
+    async def body(rank, exchange):
+        await ranks.sum_of(exchange, "x", 0, numpy.full(500, rank), hosts)
+        await ranks.asyncio.sleep(1)
+        await ranks.sum_of(exchange, "x", 1, numpy.full(500, rank), hosts)
+
+    results, time = ranks.run(network, body, timeout=20.0)
+    texts = {f"rank {rank} at {network.names[rank]} is lost" for rank in lost}
+    others = raised([result for rank, result in enumerate(results) if rank not in lost])
+    assert len(others) == 1021 and {*others} <= {(WorkerLost, text) for text in texts} and time < 65

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.once,
 
 @pytest.fixture(scope="module")
 def client():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=2, processes=True, dashboard_address=None,
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=2, processes=True, dashboard_address=":0",
                                   memory_limit="1GB") as made, distributed.Client(made) as client:
         yield client
 
@@ -194,6 +194,69 @@ def test_errors(devices):
         devices[0].__reduce__()
 
 
+def test_await(devices):
+    """The event loop goes on; errors are raised."""
+    async def awaited(x):
+        return await x
+
+    async def both():
+        x = dflow.engine.sleep(np.zeros(3), 0.2).copyto(devices[0]) + 1
+        turns, waiting = 0, asyncio.ensure_future(awaited(x))
+        while not waiting.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        with pytest.raises(ValueError, match="cannot reshape"):
+            await x.reshape(2, 2)
+        return turns, await waiting, await (x * 2)
+
+    turns, x, y = asyncio.run(both())
+    assert turns > 3 and type(x) is np.ndarray and (x.tolist(), y.tolist()) == ([1, 1, 1], [2, 2, 2])
+
+
+def listen():
+    """From here on, what this process reports that nobody has read."""
+    sys.reported = []
+    sys.unraisablehook = lambda report: sys.reported.append((repr(report.exc_value), *report.exc_value.__notes__))
+
+
+def heard():
+    return sys.reported
+
+
+def test_errors_that_nobody_reads(client, devices):
+    """The worker reports them, once; not those that somebody has read, here or on another worker."""
+    client.run(listen)
+    try:
+        x = np.ones(10, device=devices[0])
+        read = x.reshape(2, 2)
+        for of in read, read + 1, (read * 2).copyto(devices[1]):
+            with pytest.raises(ValueError, match="cannot reshape"):
+                of.read()
+        del read, of
+        unread = x.reshape(3, 3)
+        sent = unread + 1
+        del unread, sent
+        failed = np.linalg.inv(dflow.engine.sleep(np.zeros((3, 3)), 0.02)).copyto(devices[0])
+        there = x.reshape(4, 4).copyto(devices[1])
+        del failed, there
+        gc.collect()
+
+        def reported():
+            for device in devices:
+                device.call(int).read()                         # what has ended goes along
+            return [client.run(heard, workers=[device.address])[device.address] for device in devices]
+
+        assert poll(lambda: [*map(len, reported())] == [2, 1])
+        first, second = reported()
+        assert sorted(report[0] for report in first) == [
+            "LinAlgError('Singular matrix')", "ValueError('cannot reshape array of size 10 into shape (3,3)')"]
+        assert [report[0] for report in second] == ["ValueError('cannot reshape array of size 10 into shape (4,4)')"]
+        for report in *first, *second:
+            assert any("test_remote.py" in note and "in test_errors_that_nobody_reads" in note for note in report[1:])
+    finally:
+        client.run(lambda: setattr(sys, "unraisablehook", sys.__unraisablehook__))
+
+
 def test_gradients_are_refused(devices):
     """What is recorded here knows nothing of what is done there."""
     w, x = np.ones(3), np.ones(3, device=devices[0])
@@ -336,7 +399,7 @@ def test_threads(devices):
 
 
 def test_a_client_that_is_closed():
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None,
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0",
                                   memory_limit="1GB") as made:
         client = distributed.Client(made)
         device, = dflow.cluster(client)
@@ -398,7 +461,7 @@ def test_what_a_client_leaves_on_workers_goes(client, end):
 
 
 def test_a_worker_that_is_killed():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
                                   memory_limit="1GB") as made, distributed.Client(made) as client:
         here, there = dflow.cluster(client)
         x, y = np.ones(3, device=here), np.ones(3, device=there)

@@ -303,10 +303,20 @@ def bytes_of(letter):
 
 
 def portable(error):
-    """What can be sent: itself, or an error's text."""
-    if isinstance(error, BaseException):
+    """What can be sent: itself; without what it has beside its arguments, and what led to it; or its text."""
+    if not isinstance(error, BaseException):
+        return error
+    for make in (lambda: error, lambda: _noted(error.__reduce__()[0](*error.__reduce__()[1]), error)):
         try:
-            pickle.loads(pickle.dumps(error))
+            sent = make()
+            pickle.loads(pickle.dumps(sent))
+            return sent
         except Exception:
-            return RuntimeError(repr(error))
+            pass
+    return _noted(RuntimeError(repr(error)), error)
+
+
+def _noted(error, like):
+    for note in getattr(like, "__notes__", ()):
+        error.add_note(note)
     return error

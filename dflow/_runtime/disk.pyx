@@ -25,6 +25,8 @@ cdef extern from "<unistd.h>" nogil:
     ssize_t pread(int, void*, size_t, long long)
     ssize_t pwrite(int, const void*, size_t, long long)
     int ftruncate(int, long long)
+    long long lseek(int, long long, int)
+    int SEEK_END
     long sysconf(int)
     int _SC_PAGESIZE
 
@@ -108,6 +110,11 @@ cdef void drop_extent(int i) noexcept nogil:
     file.nfree -= 1
     memmove(file.free + i, file.free + i + 1, (file.nfree - i) * sizeof(Extent))
 
+cdef inline void cut() noexcept nogil:
+    """Nothing lies after its end. Where somebody has cut it, it is not made longer: what is missing is an error."""
+    if lseek(file.fd, 0, SEEK_END) > file.end:
+        ftruncate(file.fd, file.end)
+
 cdef void give_extent(long long start, long long n) noexcept nogil:
     cdef int i = 0
     cdef Extent* grown
@@ -133,11 +140,11 @@ cdef void give_extent(long long start, long long n) noexcept nogil:
             file.nfree += 1
     if file.used == 0:
         file.end = file.nfree = 0
-        ftruncate(file.fd, 0)
+        cut()
     elif file.nfree and file.free[file.nfree - 1].end == file.end:
         file.nfree -= 1
         file.end = file.free[file.nfree].start
-        ftruncate(file.fd, file.end)
+        cut()
     bell_unlock(&file.mutex)
 
 # ---- the tasks -------------------------------------------------------------------------------------------------------

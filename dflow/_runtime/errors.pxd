@@ -38,4 +38,4 @@ cdef bint dead_poisons() noexcept nogil                                 # some w
 cdef void end_poisons() noexcept                                        # which needs the GIL
 cdef int raise_poison(Poison* p) except -1
 cdef list unseen_errors()                                               # oldest first; they are seen now
-cdef void report_unseen(object error) noexcept
+cpdef void report_unseen(object error) noexcept

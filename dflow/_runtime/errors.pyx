@@ -86,8 +86,12 @@ def waits_by_site():
             blocked[describe(site)] = blocked.get(describe(site), 0) + site.waits
     return blocked
 
+cdef str own = ""                   # where dflow's own code lies
+
 def configure(str package):
     """Code from files under this directory is dflow's own: sites lie outside."""
+    global own
+    own = package
     site_set_package(package)
 
 # ---- poison ----------------------------------------------------------------------------------------------------------
@@ -123,9 +127,9 @@ cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
         try:
             error.add_note("\n    called at ".join(
                 [f"submitted at {describe(site)}: {name.decode()}", *stack_of(site)]))
-            if error.__traceback__ is not None:
-                import traceback        # imported late: it is slow to load
-                error.add_note("in the task:\n" + "".join(traceback.format_tb(error.__traceback__)).rstrip())
+            lines = users_frames(error.__traceback__)
+            if lines:
+                error.add_note("in the task:\n" + "".join(lines).rstrip())
         except Exception:           # an error class of the user's that refuses notes
             pass
     strip_frames(error)
@@ -137,6 +141,16 @@ cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
         poisons.prev = p
     poisons = p
     return p
+
+cdef list users_frames(object traceback):
+    """The frames of what a task called, as text, from the user's first on."""
+    if traceback is None:
+        return []
+    import traceback as tracebacks      # imported late: it is slow to load
+    frames = tracebacks.extract_tb(traceback)
+    while frames and frames[0].filename.startswith(own):
+        del frames[0]
+    return frames.format()
 
 cdef Poison* poison_raised(Site* site, const char* name) noexcept with gil:
     if not this_thread_raised():
@@ -244,7 +258,7 @@ cdef void end_badly() noexcept nogil:
     fflush(NULL)
     _exit(1)
 
-cdef void report_unseen(object error) noexcept:
+cpdef void report_unseen(object error) noexcept:
     """Through sys.unraisablehook, as Python reports what cannot be caught; its default does not print notes."""
     global reported
     text = "dflow: an operation failed and nobody read its result (DFLOW_ENGINE=naive raises it at its call)"

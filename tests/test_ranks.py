@@ -210,6 +210,7 @@ def test_a_piece_that_fails_ends_the_others(seed, monkeypatch):
 
     results, _ = ranks.run(ranks.Network(hosts, jitter=5, seed=seed), body)
     assert raised(results) == [(MemoryError, "of a piece")] * len(results)
+    assert not any(isinstance(error.__context__, ExceptionGroup) for error in results)     # which would have itself in it
 
 
 @SEEDS

@@ -14,8 +14,9 @@ class Mutant:
 
 
 ORACLE = "tests/test_oracle.py -k 'queued or long'"
-ERRORS, VIEWS, GATE, BUDGET, REDUCTIONS, WAKING, THREADS, GROUPS, LANES = (f"tests/test_{name}.py" for name in (
-    "errors", "views", "gate", "budget", "reductions", "waking", "threads", "groups", "lanes"))
+ERRORS, VIEWS, GATE, BUDGET, REDUCTIONS, WAKING, THREADS, GROUPS, LANES, SPILL, RANKS = (
+    f"tests/test_{name}.py" for name in ("errors", "views", "gate", "budget", "reductions", "waking", "threads",
+                                         "groups", "lanes", "spill", "ranks"))
 
 MUTANTS = (
     # ---- who waits for whom
@@ -201,4 +202,40 @@ MUTANTS = (
     Mutant("seen-by-one", "dflow/_runtime/executor.pyx",
            "if load_int(&a[i].storage.refs) != own:", "if load_int(&a[i].storage.refs) > own + 1:",
            "what one array sees counts as seen by nobody, and runs last", (GATE,)),
+    # ---- the disk
+    Mutant("leaves-while-filled", "dflow/_runtime/disk.pyx",
+           "and not s.spilled and s.pins == 0\n", "and not s.spilled\n",
+           "an array goes to the disk while NumPy's functions write to it", (SPILL, "schedule spills 0:2000")),
+    Mutant("chosen-before", "dflow/_runtime/disk.pyx",
+           "if not may_leave(&leavers[i].storage):", "if False:",
+           "what was chosen to leave does, though somebody has come to need it meanwhile",
+           (SPILL, "schedule spills 0:2000")),
+    Mutant("filled-and-unused", "dflow/_runtime/disk.pyx",
+           "                (<Large*>a[i].storage).unused = 0\n", "                pass\n",
+           "what was empty once leaves as if it were still", (SPILL, "schedule spills 0:2000")),
+    Mutant("cut-is-zeros", "dflow/_runtime/disk.pyx",
+           "if lseek(file.fd, 0, SEEK_END) > file.end:", "if True:",
+           "a file that somebody has cut is made longer, and what was there reads as zeros", (SPILL,)),
+    Mutant("no-error-of-reading", "dflow/_runtime/disk.pyx",
+           "    if error:\n        disk_raises(error)\n", "",
+           "what the disk cannot read is zeros", (SPILL,)),
+    Mutant("place-given-twice", "dflow/_runtime/disk.pyx",
+           "                file.free[i].start += n\n", "                file.free[i].start += n // 2\n",
+           "two arrays lie in one place of the file", (SPILL, "schedule spills 0:200")),
+    # ---- ranks
+    Mutant("early-for-the-ended", "dflow/_ranks/exchange.py",
+           "elif what not in self._verdicts:", "else:",
+           "letters for sums that have failed are kept for ever", (RANKS,)),
+    Mutant("asked-too-early", "dflow/_ranks/exchange.py",
+           "        self._answer(what)\n        for letter", "        for letter",
+           "a rank that was asked before it came to a sum never answers", (RANKS,)),
+    Mutant("late-is-last", "dflow/_ranks/exchange.py",
+           "heappush(self._outboxes[to], (-urgency,", "heappush(self._outboxes[to], (urgency,",
+           "what is urgent is sent last", (RANKS,)),
+    Mutant("lost-to-itself", "dflow/_ranks/exchange.py",
+           "self.send(rank, (None, \"lost\", self.rank, self.lost), CONTROL)", "pass",
+           "who finds that a rank is lost tells nobody", (RANKS,)),
+    Mutant("context-of-itself", "dflow/_ranks/sums.py",
+           "        failed = errors.exceptions[0]\n", "        raise errors.exceptions[0] from None\n",
+           "the error of a piece is in its own context, and cannot be pickled by who knows tblib", (RANKS,)),
 )

@@ -218,7 +218,8 @@ cdef void at_home(Large* s) noexcept nogil:
 
 cdef void forget(Large* s) noexcept nogil:
     """At its end. Fresh pages in the place of the file's: the block is to be used again."""
-    own_pages(s)
+    if not own_pages(s):
+        s.place = -1                    # it keeps the file's, and so its place there
     at_home(s)
     if s.storage.spilled:
         count_spilled(-<long long>s.storage.nbytes)

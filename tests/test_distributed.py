@@ -770,7 +770,8 @@ def name_of_group(dask_worker):
 
 async def sends_late(group, to, dask_worker):
     """What a rank of a group that has ended sent, for a sum as there are in any group."""
-    letters = [(("x", 0), (((100,), "<f8"), (0, "part")), 0, (numpy.full(50, 7.0),)), (("x", 0), "verdict", 0, KeyError())]
+    part = (("x", 0), (((100,), "<f8"), (0, "part")), 0, (numpy.full(50, 7.0),))
+    letters = [part, (("x", 0), "verdict", 0, KeyError())]
     await dask_worker.rpc(to).dflow_deliver(group=group, letters=to_serialize(dflow.distributed.Letters(letters)))
 
 

@@ -210,7 +210,7 @@ def test_a_piece_that_fails_ends_the_others(seed, monkeypatch):
 
     results, _ = ranks.run(ranks.Network(hosts, jitter=5, seed=seed), body)
     assert raised(results) == [(MemoryError, "of a piece")] * len(results)
-    assert not any(isinstance(error.__context__, ExceptionGroup) for error in results)     # which would have itself in it
+    assert not any(isinstance(error.__context__, ExceptionGroup) for error in results)     # it would be in itself
 
 
 @SEEDS
@@ -317,8 +317,7 @@ def test_letters_that_cannot_go(monkeypatch):
 
 
 def test_errors_that_are_sent():
-    """As they are, or without what cannot be sent: tblib, which distributed has taught pickle, sends all that led to one.
-    """
+    """As they are, or without what cannot be sent: pickle, as distributed has taught it, sends all that led to one."""
     class Local(Exception):
         pass
 

@@ -304,19 +304,23 @@ def bytes_of(letter):
 
 def portable(error):
     """What can be sent: itself; without what it has beside its arguments, and what led to it; or its text."""
-    if not isinstance(error, BaseException):
+    if not isinstance(error, BaseException) or _goes(error):
         return error
-    for make in (lambda: error, lambda: _noted(error.__reduce__()[0](*error.__reduce__()[1]), error)):
-        try:
-            sent = make()
-            pickle.loads(pickle.dumps(sent))
-            return sent
-        except Exception:
-            pass
-    return _noted(RuntimeError(repr(error)), error)
+    try:
+        kind, args, *_ = error.__reduce__()
+        bare = kind(*args)
+    except Exception:
+        bare = None
+    if not _goes(bare) or type(bare) is not type(error):
+        bare = RuntimeError(repr(error))
+    for note in getattr(error, "__notes__", ()):
+        bare.add_note(note)
+    return bare
 
 
-def _noted(error, like):
-    for note in getattr(like, "__notes__", ()):
-        error.add_note(note)
-    return error
+def _goes(error):
+    try:
+        pickle.loads(pickle.dumps(error))
+        return True
+    except Exception:
+        return False

@@ -16,6 +16,7 @@ from dflow._ranks.exchange import MESSAGE, WorkerLost, portable
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from bench import ranks  # noqa: E402
 
+pytestmark = pytest.mark.once
 SEEDS = pytest.mark.parametrize("seed", range(12))
 
 

@@ -134,7 +134,7 @@ NEEDS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", NEEDS)
-def test_what_is_kept_goes_before_a_memory_error(what):
+def test_what_is_kept_goes_before_a_memory_error(keeps, what):
     """The process may have little more than it has; of that, 256 MB are kept for arrays to come."""
     program = f"""
 import resource, dflow, dflow.numpy as np

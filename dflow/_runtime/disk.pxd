@@ -15,7 +15,7 @@ Invariants:
         fences: not cancelled, and no reason to wait where the memory is seen from outside;
     D2  `spilled` is set when the first is submitted, and cleared when the second is, with the GIL: so in the order of
         submissions each first one is followed by a second one before any use;
-    D3  what is `unused`, without memory, leaves and comes back without a task: its room alone is somebody else's;
+    D3  what is `unused` leaves while it has no memory, and comes back, without a task: its room is somebody else's;
     D4  `away` is set while pages of the storage may be the file's, from before they are until after, and changed by
         those two tasks, by the storage's end, and in a child of fork() alone: there such a storage is an error.
 

@@ -276,8 +276,6 @@ cdef int fetch_operands(Task* t) except -1:
     for i in range(t.nops):             # all of them first: room for one is not to be that of another
         if spilling and a[i].storage != NULL and is_large(a[i].storage):
             touch(<Large*>a[i].storage)
-            if not a[i].storage.spilled:
-                (<Large*>a[i].storage).unused = 0
     try:
         for i in range(t.nops):
             if a[i].storage != NULL and a[i].storage.spilled:

@@ -79,7 +79,7 @@ cdef struct Large:          # a storage of LARGE bytes or more that is not forei
     Large* newer
     int away                # atomic; whether its pages are those of a file: see _runtime/disk.pxd
     long long place         # and where in it
-    int unused              # GIL; an empty array of the program's, which nothing has used: see _runtime/disk.pxd
+    int unused              # GIL; may leave while it has no memory: an empty array, see _runtime/disk.pxd
 
 cdef struct Recency:
     int lock

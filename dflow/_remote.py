@@ -141,7 +141,8 @@ class Table:
     def _value(self, x, failed):
         value = self.values[x.number] if isinstance(x, Reference) else x
         if isinstance(value, Failed):
-            value.unread = value.unread or value is x       # it has just come
+            if value is x:                  # it has just come
+                value.unread = True
             failed.append(value)
         return value
 

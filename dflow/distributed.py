@@ -105,7 +105,7 @@ def setup(client, threads=None, memory=0.6):
     _check_versions(client)
     if not waits:
         raise RuntimeError(f"distributed {distributed.__version__} is none that dflow knows: 2025.1 or newer, please")
-    hosts = hosts_of([*client.nthreads()])
+    hosts = hosts_of(sorted(client.nthreads()))         # those of a machine are neighbours then
     client.register_plugin(Setup(threads, memory, max(map(len, hosts), default=1)))
     return client.run(_settings)
 

@@ -57,6 +57,16 @@ def test_setup(client):
         assert {budget["memory_budget"] for budget in client.run(dflow.engine.config).values()} == {want[1]}
 
 
+def test_workers_that_share_a_machine(client, monkeypatch):
+    """In whichever order they are told."""
+    plugins = []
+    monkeypatch.setattr(client, "nthreads", lambda: dict.fromkeys(
+        ["tcp://10.0.0.1:5", "tcp://10.0.0.10:1", "tcp://10.0.0.1:4", "tcp://10.0.0.11:2", "tcp://10.0.0.1:30"], 1))
+    monkeypatch.setattr(client, "register_plugin", plugins.append)
+    dflow.distributed.setup(client)
+    assert [plugin.together for plugin in plugins] == [3]
+
+
 @pytest.mark.parametrize("args, error, text", [
     ((None,), TypeError, "client must be a distributed.Client, not NoneType"),
     ((0, 0.5), ValueError, "threads must be between 1 and 256, not 0"),

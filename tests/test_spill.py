@@ -220,6 +220,19 @@ def test_a_disk_that_is_full(tmp_path):
     assert done.stdout.endswith("right 60\n")
 
 
+@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "i4", "f4", "c8", "c16"])
+def test_types_and_odd_sizes(spilling, dtype):
+    """Also what is no whole number of pages."""
+    rng = numpy.random.default_rng(0)
+    sizes = MB // numpy.dtype(dtype).itemsize + rng.integers(1, 999, 40)
+    wants = [(rng.random(n) * 200).astype(dtype) for n in sizes]
+    xs = [np.array(want) for want in wants]
+    dflow.waitall()
+    assert spilled() > 10 * MB
+    for x, want in zip(xs, wants, strict=True):
+        assert x.dtype == dtype and x.asnumpy().tobytes() == want.tobytes()
+
+
 def file_of(directory):
     """The descriptor of the file without a name."""
     for fd in os.listdir("/proc/self/fd"):

@@ -3,6 +3,8 @@
 What is done is seen through events and engine counters, for whoever asks an array whether it is ready wakes a worker.
 """
 
+import os
+import pathlib
 import signal
 import threading
 from time import sleep
@@ -343,3 +345,50 @@ def test_none_is_woken_for_what_is_waited_for_at_once():
             kept = np.linalg.det(x) if habit else [np.linalg.det(x), np.linalg.det(x)]
             assert all_but(0)
             del kept
+
+
+def test_who_is_woken_for_what_is_waited_for_stays_awake_for_its_parts():
+    """Who waits for an inverse begins it, and makes its factors alone, before the worker comes that is to share it."""
+    with configured(workers=2):
+        x = np.array(numpy.random.default_rng(0).random((300, 300)))
+        np.linalg.inv(x).wait_to_read()
+
+        def woken():
+            with dflow.engine.timeline() as events:
+                for _ in range(20):
+                    sleep(0.002)                            # they are asleep
+                    np.linalg.inv(x).wait_to_read()
+            return len(events.record.of(WOKE))
+
+        counts = []                                         # on a busy machine workers are late, and others are woken
+        assert any(counts.append(woken()) or counts[-1] < 30 for _ in range(10)), counts
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system does not say on which core a thread runs")
+def test_none_is_woken_on_the_core_of_a_thread_that_works():
+    """Where other workers have all other cores it may run on each: bound to the core of who has woken it, and goes on,
+    it would wait for milliseconds."""
+    def worker(number):
+        for task in pathlib.Path("/proc/self/task").iterdir():
+            if (task / "comm").read_text().strip() == f"dflow cpu0.{number}":
+                return int(task.name)
+        raise AssertionError(f"no worker {number}")
+
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("one core")
+    with configured(workers=len(allowed)):
+        x = np.array(numpy.random.default_rng(0).random((300, 300)))
+        with Gate() as gate:
+            for _ in range(len(allowed) - 1):
+                gate.hold()
+            for core in allowed:                            # of this thread
+                os.sched_setaffinity(threading.get_native_id(), {core})
+                try:
+                    for _ in range(4):
+                        sleep(0.001)
+                        np.linalg.inv(x).wait_to_read()
+                        cores = [os.sched_getaffinity(worker(1 + n)) for n in range(len(allowed))]
+                        assert {core} not in cores
+                finally:
+                    os.sched_setaffinity(threading.get_native_id(), allowed)

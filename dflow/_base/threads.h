@@ -113,10 +113,8 @@ static inline void cores_without(Cores *c, int core) {
 }
 /* The core that the thread will run on, or the one it ran on when it has a choice. */
 static inline int cores_place(Cores *c, long thread, int waker, int core) {
-    Cores rest = *c;
-    cores_without(&rest, waker);
-    if (CPU_COUNT(&rest.free)) *c = rest;
-    else if (!CPU_COUNT(&c->free)) cores_all(c);    /* more workers than cores */
+    cores_without(c, waker);
+    if (!CPU_COUNT(&c->free)) cores_all(c);         /* the waker's would be taken, too, until that sleeps */
     if (CPU_COUNT(&c->free)) sched_setaffinity((pid_t)thread, sizeof c->free, &c->free);
     for (int i = 0; CPU_COUNT(&c->free) == 1 && i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, &c->free)) return i;

@@ -54,7 +54,8 @@ cdef bint any_ready(Lane* lane) noexcept nogil                  # whether someth
 cdef bint work_for(Lane* lane) noexcept nogil                   # or the open group waits for nothing but a worker
 cdef bint begin_search(Lane* lane) noexcept nogil               # False: another one searches
 cdef void end_search(Lane* lane) noexcept nogil                 # then look once more: a push may have relied on it
-cdef void look_around(Runner* me) noexcept nogil                # until there is work, for a while
+cdef long long search_ends(Lane* lane) noexcept nogil           # the time up to which one that begins now looks around
+cdef bint look_around(Runner* me, long long until) noexcept nogil       # until there is work (True), or that time
 cdef bint park_worker(Runner* me) noexcept nogil                # unless there is work. True: it was woken, and searches
 cdef void wake_all(Lane* lane) noexcept nogil                   # the sleepers, to see that they are dismissed
 cdef void begin_work(Lane* lane) noexcept nogil                 # it has found something: is there more?

@@ -89,12 +89,12 @@ cdef bint somebody_looks(Lane* lane, Runner* me) noexcept nogil:
     cdef int waiting = waiting_beside(me)
     cdef int workers = load_int(&lane.started) - load_int(&lane.parking.hosting)
     workers -= load_int(&lane.parking.sleeping) + load_int(&lane.parking.coming)
-    if waiting <= 0 and load_int(&lane.parking.searching) == 0:
-        return False
     if me == NULL or me.lane == NULL:
         workers += 1                # who submits is this one
     else:
-        waiting = max(waiting, <int>submitting())
+        waiting = max(waiting, <int>submitting())       # and is likely to wait in a moment
+    if waiting <= 0 and load_int(&lane.parking.searching) == 0:
+        return False
     return workers + waiting <= load_int(&lane.nworkers)
 
 cdef bint submitting() noexcept nogil:
@@ -216,14 +216,18 @@ cdef bint begin_search(Lane* lane) noexcept nogil:
     return cas_int(&lane.parking.searching, 0, 1)
 
 cdef void end_search(Lane* lane) noexcept nogil:
+    store_i64(&lane.parking.relied, 0)
     add_int(&lane.parking.searching, -1)
     full_fence()                    # pairs with wake_worker(): who pushed before relied on it
 
-cdef void look_around(Runner* me) noexcept nogil:
-    """An open group is watched until it fills, or is taken when nobody joins it any more. Where others need all cores,
-    there is nothing to be seen: who is done looks around in its turn."""
+cdef long long search_ends(Lane* lane) noexcept nogil:
+    """Copies leave the cores to others."""
+    return now_ns() + (WATCH_NS if lane.number < COPIES_TO else 0)
+
+cdef bint look_around(Runner* me, long long until) noexcept nogil:
+    """An open group is watched until it fills, or is taken when nobody joins it any more; so is a kernel that is to be
+    split. Where others need all cores, there is nothing to be seen: who is done looks around in its turn."""
     cdef long long now = now_ns()
-    cdef long long until = now + (WATCH_NS if me.lane.number < COPIES_TO else 0)    # copies leave the cores to others
     cdef unsigned int turn = 0
     cdef Ripeness seen
     seen.leader = NULL
@@ -237,15 +241,16 @@ cdef void look_around(Runner* me) noexcept nogil:
         if load_int(&shared.rung):      # perhaps for this core
             sched_yield()
         if group_waits() != me.lane and cores_taken(me.lane):
-            return
+            return False
         now = now_ns()
         if group_waits() == me.lane:
             if ripe(&seen, now):
                 enter(me)
                 start_group()
                 leave(me)
-        elif now > until:
-            return
+        elif now > until and load_int(&shared.opening) == 0:
+            return False
+    return now < until
 
 cdef bint park_worker(Runner* me) noexcept nogil:
     cdef Lane* lane = me.lane

@@ -13,7 +13,7 @@ from dflow._runtime.executor cimport execute, give_back, join_splits, ring_done
 from dflow._runtime.graph cimport *
 from dflow._runtime.open_group cimport group_waits
 from dflow._runtime.parking cimport (
-    begin_search, begin_work, end_search, look_around, park_worker, wake_all, wake_worker, work_for)
+    begin_search, begin_work, end_search, look_around, park_worker, search_ends, wake_all, wake_worker, work_for)
 from dflow._runtime.queues cimport *
 from dflow._runtime.runners cimport *
 from dflow._runtime.tuning cimport LONG_NS, TURN_NS
@@ -152,13 +152,13 @@ cdef Task* idle(Runner* me) noexcept nogil:
     cdef Task* t = NULL
     cdef bint helped = False
     cdef bint searches = begin_search(me.lane)
-    if searches:
-        look_around(me)
+    cdef long long until = search_ends(me.lane)
+    cdef bint seen = searches and look_around(me, until)
     while t == NULL and not helped and not load_int(&me.dismissed):
         if not searches:
             searches = park_worker(me)
-            if searches or group_waits() == me.lane:
-                look_around(me)
+            until = search_ends(me.lane)
+            seen = (searches or group_waits() == me.lane) and look_around(me, until)
         enter(me)
         t = seek(me)
         if searches:
@@ -170,6 +170,9 @@ cdef Task* idle(Runner* me) noexcept nogil:
             helped = not load_int(&me.dismissed) and join_splits(me)
         me.current = t
         leave(me)
+        if seen and t == NULL and not helped:       # another thread was faster: the time is not over
+            searches = begin_search(me.lane)
+            seen = searches and look_around(me, until)
     if searches:
         end_search(me.lane)             # it is time to leave
     if t != NULL:

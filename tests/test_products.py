@@ -120,13 +120,23 @@ def test_batches_in_other_layouts():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [262_143, 262_144, 300_007])
+@pytest.mark.parametrize("n", [9_984, 9_985, 20_011, 100_003, 262_144, 700_001])
 def test_long_vectors(dtype, n):
     x, y = draw((n,), dtype), draw((n,), dtype, 1)
     for step in (1, -1, 2):
         check(x, y, product=lambda np, x, y: x[::step] @ y[::step], n=n, settings=ANY_WORKERS)      # noqa: B023
         check(x, y, product=lambda np, x, y: np.vdot(x[::step], y[::step]), n=n, settings=ANY_WORKERS)      # noqa: B023
     check(x[::2], y, product=lambda np, x, y: np.dot(x, y[:x.size]), n=n)
+    check(x, y, product=lambda np, x, y: np.dot(x + x, y), n=n, settings=ANY_WORKERS)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_stacks_of_long_vectors(dtype):
+    """Each has the bits of the product of two."""
+    x, y = draw((3, 1, 30_011), dtype), draw((3, 30_011, 1), dtype, 1)
+    check(x, y, n=30_011, settings=ANY_WORKERS)
+    alone = [np.array(x[i, 0]) @ np.array(y[i, :, 0]) for i in range(3)]
+    assert (np.array(x) @ np.array(y)).ravel().tolist() == [value.item() for value in alone]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -138,7 +148,7 @@ def test_products_of_vectors_of_any_length(dtype):
         x, y = draw((n,), dtype, n), draw((n,), random.choice([dtype, "complex64", "float64"]), 1)
         name = str(random.choice(["dot", "vdot", "inner"]))
         for product in (lambda np, x, y: getattr(np, name)(x, y), lambda np, x, y: getattr(np, name)(x + y, y * 2)):  # noqa: B023
-            check(x, y, product=product, n=n)
+            check(x, y, product=product, n=n, settings=ANY_WORKERS)
 
 
 def test_long_vectors_with_what_is_no_number():
@@ -146,8 +156,11 @@ def test_long_vectors_with_what_is_no_number():
         x, y = draw((300_007,), "float64"), draw((300_007,), "float64", 1)
         x[123_456] = value
         assert repr(float(np.array(x) @ np.array(y))) == repr(float(x @ y))
-    with pytest.warns(RuntimeWarning, match="invalid value encountered in matmul"):
-        assert np.isnan(np.zeros(300_007) @ np.full(300_007, numpy.inf))
+    for n in (12_345, 60_007, 300_007):
+        with pytest.warns(RuntimeWarning, match="invalid value encountered in matmul"):
+            assert np.isnan(np.zeros(n) @ np.full(n, numpy.inf))
+        with pytest.warns(RuntimeWarning, match="overflow encountered in matmul"):
+            assert np.isinf(np.full(n, 1.5 * (numpy.finfo(float).max / n)) @ np.ones(n))     # the sum of parts alone
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -12,11 +12,11 @@ from dflow._base.atomics cimport add_int, load_int, load_ptr
 from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport sleep_ns, this_thread_raised
 from dflow._kernels.blas_library cimport blas_loaded, load_blas
-from dflow._kernels.matmul cimport UNUSED, blas_use, worth_blas
+from dflow._kernels.matmul cimport UNUSED, blas_use, long_vectors, worth_blas
 from dflow._engine cimport submit, settings
 from dflow._runtime.fp_errors cimport finite_checked, fp_event, fp_warn, is_strict, read_fp_policy
 from dflow._runtime.open_group cimport would_join
-from dflow._runtime.tuning cimport MIDDLING
+from dflow._runtime.tuning cimport MIDDLING, VECTOR_PRODUCT
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.errors cimport Site
 from dflow._runtime.events cimport shape_next, watched
@@ -232,6 +232,8 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     cost = k.cost * elements
     if core != NULL:
         cost *= core_cost(k, core.dims, core.ndim)
+    if k.flags & PRODUCT and long_vectors(core.dims[0], core.dims[1], core.dims[2]):
+        cost *= VECTOR_PRODUCT
     if k.flags & PRODUCT and not blas_loaded() and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
         with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
     if k.flags & ELEMENTWISE:

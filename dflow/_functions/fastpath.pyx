@@ -9,7 +9,7 @@ from dflow._kernels.kernel cimport BLAS, call_loop, INVALID_FAILS, Kernel, MAXDI
 from dflow._base.atomics cimport load_int, load_ptr
 from dflow._base.fpflags cimport fp_clear, fp_flags
 from dflow._base.threads cimport this_thread_raised
-from dflow._kernels.matmul cimport UNUSED, blas_use
+from dflow._kernels.matmul cimport DOT, UNUSED, blas_use, long_vectors
 from dflow._engine cimport settings, submit
 from dflow._kernels.reduce cimport Fold, FOLD_BYTES, fold, fold_block, fold_one
 from dflow._runtime.events cimport shape_next, watched
@@ -25,14 +25,12 @@ from dflow._array.in_caller cimport joins, run_now, run_unary
 from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, NCODES, Scalar, is_complex, is_integer, itemsizes, real_code,
-    write_scalar)
-from dflow._kernels.registry cimport ufunc_kernel
+    BOOL, DTYPES, NCODES, Scalar, is_integer, itemsizes, write_scalar)
 from dflow._kernels.sorting cimport dot_kernel
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport (
-    ndarray, C_CONTIGUOUS, F_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, new_view, close_view, strides_of,
-    cast, data_of, in_order_near, is_idle, is_near, part, same_elements, together, fill_operand, covers_storage,
+    ndarray, C_CONTIGUOUS, F_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, strides_of,
+    cast, data_of, in_order_near, is_idle, is_near, same_elements, together, fill_operand, covers_storage,
     is_ours, be_element)
 from dflow._base.thread_state cimport near
 
@@ -518,7 +516,7 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
         be_element(out)
         memset(out.st.data, 0, out.itemsize)
         return out
-    if x.ndim == y.ndim == 1 and x.size * k.cost <= settings.inline_cost and not (is_near(x) and is_near(y)):
+    if x.ndim == y.ndim == 1 and x.size <= DOT and not (is_near(x) and is_near(y)):
         if not (comes_near(x) and comes_near(y)):   # before anything is read of them: it may give up the GIL
             return None
         handed.needed = max(handed.needed - 1, 0)
@@ -527,7 +525,7 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     dims[0] = 1
     steps[0] = steps[1] = steps[2] = 0
     ndim = fill_product(x, y, dims + 1, steps + 3, shape)
-    if dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost:
+    if dims[1] * dims[2] * dims[3] * k.cost > settings.inline_cost or long_vectors(dims[1], dims[2], dims[3]):
         return None
     out = new_array(p.codes[2], ndim, shape)
     if not give_memory(out, x, y):
@@ -598,9 +596,6 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     cdef ndarray out
     if not multiplies(p, x, y):
         return None
-    if x.ndim == y.ndim == 1 and x.size >= 4 * block_of(x) and x.code == y.code and (
-            x.code in (FLOAT, DOUBLE, CFLOAT, CDOUBLE)):
-        return dot_in_blocks(p, x, y)
     core.ndim = 3
     core.nsteps = 6
     ndim = fill_product(x, y, core.dims, core.steps, shape)
@@ -613,65 +608,6 @@ cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     fill_operand(&ops[2], out, ndim, shape, True)
     launch(p.kernel, ops, 3, 0, shape, &core)
     return out
-
-cdef enum:
-    BLOCK = 1 << 18             # bytes of long vectors that are multiplied at a time
-
-cdef inline intp block_of(ndarray x) noexcept:
-    return BLOCK // max(x.itemsize, 8)
-
-cdef ndarray dot_in_blocks(Plan* p, ndarray x, ndarray y):
-    """The product of long vectors, not of integers: of blocks of them, of what is left over, and the sum of all."""
-    cdef intp blocks = x.shape[0] // block_of(x), length = x.shape[0] // blocks & ~63
-    cdef intp rest = x.shape[0] - blocks * length, n = blocks + (rest > 0)
-    cdef int code, which
-    cdef ndarray sums = new_array(x.code, 1, &n, True), out = new_array(x.code, 0, NULL, True)
-    dot_rows(p.kernel, rows_of(x, 0, blocks, length), rows_of(y, 0, blocks, length), rows_of(sums, 0, blocks, 1))
-    if rest:
-        dot_rows(p.kernel, rows_of(x, x.shape[0] - rest, 1, rest), rows_of(y, x.shape[0] - rest, 1, rest),
-                 rows_of(sums, blocks, 1, 1))
-    be_element(out)
-    if not is_complex(x.code):
-        dot_rows(p.kernel, rows_of(sums, 0, 1, n), None, out)
-        return out
-    code = real_code(x.code)
-    for which in range(2):              # infinity times 1 + 0j is not infinity
-        dot_rows(ufunc_kernel(np.matmul, (code, code, code)), rows_of(part(sums, which), 0, 1, n), None,
-                 part(out, which))
-    return out
-
-cdef ndarray rows_of(ndarray x, intp start, intp rows, intp n):
-    """A part of a vector as a matrix."""
-    cdef ndarray v = new_view(x, 2)
-    cdef intp step = strides_of(x)[0]
-    v.offset += start * step
-    v.shape[0] = rows
-    v.shape[1] = n
-    strides_of(v)[0] = n * step
-    strides_of(v)[1] = step
-    return close_view(v)
-
-cdef int dot_rows(Kernel* k, ndarray x, ndarray y, ndarray out) except -1:
-    """out[i] = x[i] @ y[i]; y None: ones, and x is real."""
-    cdef Core core
-    cdef Operand ops[3]
-    cdef intp rows = x.shape[0]
-    cdef double one = 1
-    cdef float short_one = 1
-    core.ndim = 3
-    core.nsteps = 6
-    memset(core.steps, 0, 6 * sizeof(intp))
-    core.dims[0] = core.dims[2] = 1
-    core.dims[1] = x.shape[1]
-    core.steps[1] = strides_of(x)[1]
-    fill_operand(&ops[0], x, 2, x.shape, False)
-    if y is None:
-        fill_constant(&ops[1], <char*>&one if x.code == DOUBLE else <char*>&short_one, x.itemsize)
-    else:
-        core.steps[2] = strides_of(y)[1]
-        fill_operand(&ops[1], y, 2, y.shape, False)
-    fill_operand(&ops[2], out, out.ndim, out.shape, True)
-    return launch(k, ops, 3, 1, &rows, &core)
 
 cdef Kernel REDUCE                  # its name, in warnings, as NumPy gives it
 REDUCE.name = b"reduce"

@@ -10,6 +10,28 @@ cdef int parts_of(Kernel* k, intp* dims) noexcept nogil                 # of a c
 # False, and a MemoryError: there is no memory.
 cdef bint plan_parts(Kernel* k, char** args, intp* dims, intp* steps, ColumnPlan* p) noexcept nogil
 
+cdef enum:
+    DOT = 9_984                 # elements of two vectors that are multiplied in one call, at most
+    DOT_PARTS = 64
+
+cdef inline bint long_vectors(intp m, intp n, intp p) noexcept nogil:
+    return m == p == 1 and n > DOT
+
+cdef struct DotPlan:            # the product of two long vectors, in parts
+    void* w                     # the kernel's data
+    char* a
+    char* b
+    char* out
+    intp n, a_step, b_step
+    intp blocks, length         # of a block, in elements
+    intp parts                  # of blocks
+    double complex sums[DOT_PARTS]      # one of each part; their type is the kernel's
+    int flags                   # atomic: floating point flags
+
+cdef bint plan_dot(Kernel* k, char** args, intp* dims, intp* steps, DotPlan* d) noexcept nogil      # False: it is none
+cdef void run_dot(void* plan, intp start, intp stop) noexcept nogil         # some of the parts
+cdef void end_dot(DotPlan* d) noexcept nogil
+
 cdef enum BlasUse:              # how a loop uses NumPy's BLAS: see _runtime/gate.pxd
     UNUSED
     SHARED                      # with one thread, beside others

@@ -8,7 +8,7 @@ import re
 
 from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
     BLAS, CUBIC, DATA_GUARDED, DATA_PRODUCT, intp, Kernel, LOCKS, loop_t, MAY_RAISE, PRODUCT)
 from dflow._kernels.blas_library cimport (
@@ -19,6 +19,7 @@ from dflow._kernels.lu cimport (
     column_parts, ColumnPlan, columns_loop, cuts_columns, may_cut_columns, plan_columns)
 from dflow._base.atomics cimport invariant
 from dflow._base.allocator cimport memory_zeros
+from dflow._base.fpflags cimport fp_clear, fp_collect
 
 import numpy as np
 from dflow._kernels.qr import qr
@@ -37,7 +38,8 @@ cdef enum:
     ONE_THREAD = 8192           # elements up to which OpenBLAS never uses several
     ALL_THREADS = 900           # rows of a matrix from which LAPACK gains by all threads: fewer are faster with one
     ALL_PRODUCTS = 256          # the same where most of the work is products: an inverse, many right-hand sides
-    LONG_DOT = 10_000           # elements from which OpenBLAS takes several threads for the product of two vectors
+    LONG_DOT = 10_000           # elements up to which OpenBLAS has one thread for the product of two vectors:
+    DOT_STEP = 64               # longer ones are multiplied in blocks, of a multiple of so many
 
 cdef struct Product:            # the data of a product's kernel
     loop_t loop                 # NumPy's, for what BLAS does not take, and for small products
@@ -140,7 +142,12 @@ cdef void product_piece(char** args, intp* dims, intp* steps, void* data, intp s
     cdef intp rows, columns, matrix, tile, i, k, top, left
     cdef char how_a = c"N", how_b = c"N"
     cdef int lead_a = 0, lead_b = 0
-    cdef bint by_blas = blas_takes(w, dims, core, &how_a, &lead_a, &how_b, &lead_b)
+    cdef bint by_blas
+    if long_vectors(m, dims[2], p):
+        for i in range(start, stop):
+            multiply_vectors(w, args[0] + i * steps[0], args[1] + i * steps[1], args[2] + i * steps[2], dims[2], core)
+        return
+    by_blas = blas_takes(w, dims, core, &how_a, &lead_a, &how_b, &lead_b)
     cut(dims, &rows, &columns)
     memcpy(part, dims, sizeof(part))
     if not by_blas and rows == columns == 1:
@@ -186,6 +193,85 @@ cdef void numpy_product(Product* w, char** args, intp* dims, intp* steps) noexce
     if begin_call(&numpy_blas, 0):
         w.loop(args, dims, steps, w.data)
         end_call(&numpy_blas)
+
+# ---- long vectors ----------------------------------------------------------------------------------------------------
+# In blocks for which OpenBLAS takes no threads of its own, and these in at most DOT_PARTS parts, which dflow's share.
+# The length alone decides, as the last bits depend on it.
+
+cdef void plan_vectors(Product* w, char* a, char* b, char* out, intp n, intp* core, DotPlan* d) noexcept nogil:
+    d.w = w
+    d.a, d.b, d.out = a, b, out
+    d.n = n
+    d.a_step, d.b_step = core[1], core[2]
+    d.blocks = (n + DOT - 1) // DOT
+    d.length = ((n + d.blocks - 1) // d.blocks + DOT_STEP - 1) // DOT_STEP * DOT_STEP
+    d.blocks = (n + d.length - 1) // d.length
+    d.parts = min(d.blocks, DOT_PARTS)
+    memset(d.sums, 0, d.parts * sizeof(d.sums[0]))      # parts that are never multiplied, of a task that is cancelled
+    d.flags = 0
+
+cdef void multiply_vectors(Product* w, char* a, char* b, char* out, intp n, intp* core) noexcept nogil:
+    cdef DotPlan d
+    plan_vectors(w, a, b, out, n, core, &d)
+    multiply_parts(&d, 0, d.parts)
+    add_parts(&d)
+
+cdef bint plan_dot(Kernel* k, char** args, intp* dims, intp* steps, DotPlan* d) noexcept nogil:
+    if k.tag != DATA_PRODUCT or dims[0] != 1 or not long_vectors(dims[1], dims[2], dims[3]):
+        return False
+    plan_vectors(product_of(k), args[0], args[1], args[2], dims[2], steps + 3, d)
+    return True
+
+cdef void multiply_parts(DotPlan* d, intp start, intp stop) noexcept nogil:
+    cdef Product* w = <Product*>d.w
+    cdef double complex product
+    cdef char* args[3]
+    cdef intp steps[9]
+    cdef intp part[4]
+    cdef intp k, block, first
+    memset(steps, 0, sizeof(steps))
+    steps[4], steps[5] = d.a_step, d.b_step
+    part[0] = part[1] = part[3] = 1
+    for k in range(start, stop):
+        first = d.blocks * k // d.parts
+        for block in range(first, d.blocks * (k + 1) // d.parts):
+            args[0] = d.a + block * d.length * d.a_step
+            args[1] = d.b + block * d.length * d.b_step
+            args[2] = <char*>(&d.sums[k] if block == first else &product)
+            part[2] = min(d.length, d.n - block * d.length)
+            w.loop(args, part, steps, w.data)
+            if block > first:
+                add_product(w.code, <char*>&d.sums[k], <char*>&product)
+
+cdef void add_parts(DotPlan* d) noexcept nogil:
+    cdef Product* w = <Product*>d.w
+    cdef intp k
+    for k in range(1, d.parts):
+        add_product(w.code, <char*>&d.sums[0], <char*>&d.sums[k])
+    memcpy(d.out, &d.sums[0], w.itemsize)
+
+cdef void run_dot(void* plan, intp start, intp stop) noexcept nogil:
+    cdef DotPlan* d = <DotPlan*>plan
+    fp_clear()
+    multiply_parts(d, start, stop)
+    fp_collect(&d.flags)
+
+cdef void end_dot(DotPlan* d) noexcept nogil:
+    fp_clear()
+    add_parts(d)
+    fp_collect(&d.flags)
+
+cdef inline void add_product(int code, char* total, char* x) noexcept nogil:
+    if code == 0:
+        (<float*>total)[0] += (<float*>x)[0]
+    elif code == 1:
+        (<double*>total)[0] += (<double*>x)[0]
+    elif code == 2:
+        (<float complex*>total)[0] = (<float complex*>total)[0] + (<float complex*>x)[0]
+    else:
+        (<double complex*>total)[0] = (<double complex*>total)[0] + (<double complex*>x)[0]
+
+# ---- tiles by SciPy's BLAS -------------------------------------------------------------------------------------------
 
 cdef float[4] single_one = [1, 0, 0, 0]             # one and zero, real or complex
 cdef double[4] double_one = [1, 0, 0, 0]
@@ -381,10 +467,10 @@ cdef int guarded_use(Guarded* w, intp* dims) noexcept nogil:
     return ALONE if n >= (ALL_PRODUCTS if w.columns and dims[w.columns] >= n // 2 else ALL_THREADS) else SHARED
 
 cdef int product_use(Product* w, intp* dims, intp* core) noexcept nogil:
-    """Tiles are SciPy's."""
+    """Tiles are SciPy's, and parts of long vectors so short that OpenBLAS has one thread for them."""
     cdef char how_a, how_b
     cdef int lead_a, lead_b
-    return UNUSED if dims[1] * dims[2] * dims[3] <= ONE_THREAD or (
+    return UNUSED if dims[1] * dims[2] * dims[3] <= ONE_THREAD or dims[1] == dims[3] == 1 or (
         blas_takes(w, dims, core, &how_a, &lead_a, &how_b, &lead_b)) else SHARED
 
 cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil:

@@ -4,8 +4,8 @@ from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
-    BLAS, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, ON_DISK, REDUCES,
-    ROWS, VALUES_FAIL)
+    BLAS, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, ON_DISK, PRODUCT,
+    REDUCES, ROWS, VALUES_FAIL)
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_double, load_i64,
     load_int, load_ptr, publish_i64, store_double, store_i64, store_int, store_ptr)
@@ -17,7 +17,7 @@ from dflow._kernels.outer_loop cimport run_kernel
 from dflow._kernels.reduce cimport BandPlan, fold_of, plan_bands, run_bands, end_bands
 from dflow._runtime.fp_errors cimport warn_later
 from dflow._kernels.lu cimport ColumnPlan, end_columns, run_columns
-from dflow._kernels.matmul cimport ALONE, parts_of, plan_parts, UNUSED
+from dflow._kernels.matmul cimport ALONE, DotPlan, end_dot, parts_of, plan_dot, plan_parts, run_dot, UNUSED
 from dflow._runtime.gate cimport enter_gate, hold_back, leave_gate, release_held_back, take_held_back, use_of
 from dflow._runtime.errors cimport Poison, poison_new, poison_raised, poison_unref, Site, take_raised
 from dflow._runtime.graph cimport *
@@ -118,6 +118,10 @@ cdef bint run_alone(Task* t) noexcept nogil:
         warn_later(flags & t.fp_warn, t.site, t.kernel)
     return True
 
+cdef inline double least_split(Kernel* k) noexcept nogil:
+    """Estimates of others are rougher, and columns, that others have had before, slower."""
+    return min(load_double(&split_ns), SHARE_NS) if k.flags & PRODUCT else load_double(&split_ns)
+
 cdef Poison* run_loop(Task* t) noexcept nogil:
     """Run the kernel of t; the error, if any, as a new reference."""
     cdef Kernel* k = t.kernel
@@ -128,7 +132,7 @@ cdef Poison* run_loop(Task* t) noexcept nogil:
     cdef Storage* missing = find_operands(t, args, steps)
     if missing != NULL:
         return memory_poison(t, missing.nbytes)
-    if k.flags & ROWS and t.nops <= 64 and cost_of(t) > load_double(&split_ns):
+    if k.flags & ROWS and t.nops <= 64 and cost_of(t) > least_split(k):
         flags = spread_rows(t, args, &p)
     else:
         flags = run_kernel(k, args, t.nops, t.ndim, task_dims(t), &steps[0] if t.flags & FLAT else task_strides(t))
@@ -193,6 +197,7 @@ cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
     cdef RowsPlan r
     cdef BandPlan a
     cdef ColumnPlan c
+    cdef DotPlan d
     cdef intp rows = task_dims(t)[0], pieces = 4 * load_int(&lanes[t.lane].nworkers)
     cdef intp least = (rows + pieces - 1) // pieces
     cdef intp* steps = task_strides(t)
@@ -208,6 +213,10 @@ cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
         spread(t, run_bands, &a, a.bands, 1, cost_of(t))
         end_bands(&a)
         return a.flags
+    if t.ndim == 1 and plan_dot(t.kernel, args, task_dims(t), task_strides(t), &d):
+        spread(t, run_dot, &d, d.parts, 1, cost_of(t))
+        end_dot(&d)
+        return d.flags
     r.kernel = t.kernel
     r.nops = t.nops
     r.ndim = t.ndim

@@ -574,18 +574,6 @@ cdef ndarray multiplied(Kernel* k, Kernel* named, ndarray x, ndarray y, ndarray 
     fp_event(flags, named)
     return out
 
-cdef ndarray product(Plan* p, ndarray x, ndarray y):
-    """Of vectors and matrices, now or as a task; None when the long way must be gone."""
-    cdef Plan same
-    cdef ndarray out
-    if not p.direct and 0 < x.ndim <= 2 and 0 < y.ndim <= 2:
-        same = p[0]
-        same.direct = True
-        p = &same
-        x, y = cast(x, p.codes[0]), cast(y, p.codes[1])
-    out = quick_matmul(p, x, y)
-    return out if out is not None else queue_matmul(p, x, y)
-
 cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y):
     """The product of vectors and matrices as a task, or wherever launch() puts it;
     None when the long way must be gone."""

@@ -11,4 +11,5 @@ cdef list core_results(object u, object core, Plan* p, list arrays, tuple out, o
 cdef int launch_core(object core, Kernel* k, list inputs, list results, list groups, dict sizes, set missing,
                      intp* shape, int ndim) except -1
 cdef int access_whole(Operand* o, ndarray a) except -1
+cdef ndarray product(Plan* p, ndarray x, ndarray y)
 cdef object small_product(Plan* p, object u, tuple inputs)

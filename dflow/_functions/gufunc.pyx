@@ -5,16 +5,15 @@ the ones that each really has, as some are optional.
 """
 
 import numpy as np
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport WRITE
 from dflow._array.dispatch cimport Core, launch, Operand
 from dflow._kernels.dtypes cimport DTYPES
 from dflow._array.core cimport *, be_element, is_ours
-from dflow._functions.fastpath cimport Plan, quick_vecdot
+from dflow._functions.fastpath cimport Plan, queue_matmul, quick_matmul, quick_vecdot
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.out cimport cast_error
-from dflow._functions.views cimport outer_part
 from dflow._array.signature import computed_size
 from dflow._functions.out import check_out
 
@@ -30,9 +29,82 @@ cdef int launch_core(object core, Kernel* k, list inputs, list results, list gro
     cdef int i
     fill_core(&filled, core, arrays, groups, sizes, missing)
     for i, a in enumerate(arrays):
-        fill_operand(&ops[i], outer_part(a, <int>len(groups[i])), ndim, shape, i >= len(inputs))
-        access_whole(&ops[i], a)
+        fill_outer(&ops[i], a, <int>len(groups[i]), ndim, shape, i >= len(inputs))
     return launch(k, ops, <int>len(arrays), ndim, shape, &filled)
+
+cdef int fill_outer(Operand* o, ndarray a, int ncore, int ndim, intp* shape, bint write) noexcept:
+    """All of a, which is looped over by all but its last ncore axes, broadcast to a shape that they fit."""
+    cdef int i, outer = a.ndim - ncore, skip = ndim - outer
+    fill_operand(o, a, a.ndim, a.shape, write)
+    for i in range(skip):
+        o.strides[i] = 0
+    for i in range(outer):
+        o.strides[skip + i] = 0 if a.shape[i] == 1 and shape[skip + i] != 1 else strides_of(a)[i]
+    return 0
+
+cdef ndarray product(Plan* p, ndarray x, ndarray y):
+    """Of vectors and matrices, or stacks of these, now or as a task; None when the long way must be gone."""
+    cdef Plan same
+    cdef ndarray out
+    if x.ndim == 0 or y.ndim == 0:
+        return None
+    if not p.direct:
+        same = p[0]
+        same.direct = True
+        p = &same
+        x, y = cast(x, p.codes[0]), cast(y, p.codes[1])
+    if x.ndim > 2 or y.ndim > 2:
+        return product_of_stacks(p, x, y)
+    out = quick_matmul(p, x, y)
+    return out if out is not None else queue_matmul(p, x, y)
+
+cdef ndarray product_of_stacks(Plan* p, ndarray x, ndarray y):
+    cdef Core core
+    cdef Operand ops[3]
+    cdef intp shape[MAXDIMS]
+    cdef intp result[MAXDIMS]
+    cdef int of_x = min(x.ndim, 2), of_y = min(y.ndim, 2), outer = max(x.ndim - of_x, y.ndim - of_y), ndim = outer
+    cdef ndarray out
+    if p.nargs != 3 or x.size == 0 or y.size == 0 or x.shape[x.ndim - 1] != y.shape[y.ndim - of_y]:
+        return None
+    for i in range(outer):
+        shape[i] = 1
+    if not broadcast_front(shape, outer, x, of_x) or not broadcast_front(shape, outer, y, of_y):
+        return None
+    memcpy(result, shape, outer * sizeof(intp))
+    memset(core.steps, 0, 6 * sizeof(intp))         # of axes that a vector does not have
+    core.ndim, core.nsteps = 3, 6
+    core.dims[0] = core.dims[2] = 1
+    core.dims[1] = x.shape[x.ndim - 1]
+    core.steps[1], core.steps[2] = strides_of(x)[x.ndim - 1], strides_of(y)[y.ndim - of_y]
+    if of_x == 2:
+        core.dims[0] = result[ndim] = x.shape[x.ndim - 2]
+        core.steps[0] = strides_of(x)[x.ndim - 2]
+        ndim += 1
+    if of_y == 2:
+        core.dims[2] = result[ndim] = y.shape[y.ndim - 1]
+        core.steps[3] = strides_of(y)[y.ndim - 1]
+        ndim += 1
+    out = new_array(p.codes[2], ndim, result, True)
+    if of_x == 2:
+        core.steps[4] = strides_of(out)[outer]
+    if of_y == 2:
+        core.steps[5] = strides_of(out)[ndim - 1]
+    fill_outer(&ops[0], x, of_x, outer, shape, False)
+    fill_outer(&ops[1], y, of_y, outer, shape, False)
+    fill_outer(&ops[2], out, ndim - outer, outer, shape, True)
+    launch(p.kernel, ops, 3, outer, shape, &core)
+    return out
+
+cdef inline bint broadcast_front(intp* shape, int ndim, ndarray a, int ncore) noexcept:
+    """shape, of ndim axes, beside all but the last axes of a. False: it does not fit."""
+    cdef int i, skip = ndim - (a.ndim - ncore)
+    for i in range(a.ndim - ncore):
+        if shape[skip + i] == 1:
+            shape[skip + i] = a.shape[i]
+        elif a.shape[i] != 1 and a.shape[i] != shape[skip + i]:
+            return False
+    return True
 
 cdef object small_product(Plan* p, object u, tuple inputs):
     """vecdot, matvec or vecmat of few elements that are there: by NumPy's loop, or NumPy's own; else None."""

@@ -14,6 +14,7 @@ from dflow._engine cimport settings
 from dflow._functions.interop cimport ask, foreign
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
+from dflow._functions.gufunc cimport product
 from dflow._functions.numpy_inline import LATER
 from dflow._tracing.tape cimport check_place, earlier, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers

@@ -25,7 +25,8 @@ from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.registry import COMPARISONS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.sequences cimport as_operand, with_sequences
-from dflow._functions.gufunc cimport access_whole, core_names, core_results, core_sizes, launch_core, small_product
+from dflow._functions.gufunc cimport (
+    access_whole, core_names, core_results, core_sizes, launch_core, product, small_product)
 from dflow._functions.out cimport (
     as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request)
 from dflow._base.allocator cimport memory_zeros

@@ -43,7 +43,7 @@ LAYERS = [
     ["_functions.placement"],
     ["_functions.arrow", "_functions.basic_indexing", "_functions.given", "_functions.points", "_functions.scalars"],
     ["_functions.fastpath", "_functions.interp", "_functions.mapped", "_functions.random", "_functions.views"],
-    ["_functions.buffers", "_functions.elements", "_functions.interop", "_functions.numbers",
+    ["_functions.buffers", "_functions.by_vector", "_functions.elements", "_functions.interop", "_functions.numbers",
      "_functions.sequences"],
     ["_tracing.cuda_graph"],
     ["_tracing.trace"],

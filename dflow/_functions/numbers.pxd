@@ -2,7 +2,6 @@
 
 from dflow._array.core cimport ndarray
 
-cdef ndarray small_number(object x)
 cdef bint compares_by_range(str name, tuple inputs)
 cdef ndarray compared_by_range(str name, tuple inputs, int ndim, Py_ssize_t* shape)
 cpdef ndarray numbers_for(object x, object dtype, object casting=*)

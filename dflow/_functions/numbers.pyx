@@ -12,15 +12,6 @@ cdef object NO_VALUE = np._NoValue
 
 # ---- Python's numbers --------------------------------------------------------------------------------------------
 
-cdef ndarray small_number(object x):
-    """A Python float, or an integer of 64 bits, as an array; None for other integers."""
-    cdef ndarray out
-    if type(x) is int and not -(1 << 62) < x < 1 << 62:
-        return None
-    out = new_array(code_of(type(x)), 0, NULL)
-    write_scalar(x, out.code, data_of(out))
-    return out
-
 cdef bint compares_by_range(str name, tuple inputs):
     """Whether a ufunc of that name compares integers with a Python number: it may be one beyond their type."""
     if name not in COMPARISONS:

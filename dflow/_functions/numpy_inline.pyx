@@ -13,6 +13,8 @@ from dflow._runtime.disk cimport note_filling
 from dflow._runtime.graph cimport is_large
 from dflow._array.core cimport (
     ndarray, READONLY, SCALAR, as_array, from_numpy, is_free, is_near, numpy_window, records, is_ours, be_element)
+from dflow._functions.by_vector cimport (
+    PyObject_Vectorcall, PySequence_Fast_ITEMS, PyVectorcall_NARGS, called_by_vector, vectorcallfunc)
 from dflow._functions.interop cimport any_foreign, any_like, ask_by_vector
 from dflow._functions.numbers cimport numpys_answer
 from dflow._kernels.dtypes cimport code_of_num, native
@@ -23,18 +25,8 @@ from dflow._functions.placement import follow
 from dflow._kernels.dtypes import NotHeld
 
 cdef extern from "Python.h":
-    ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
-    object PyObject_Vectorcall(object, PyObject**, size_t, PyObject*)
-    Py_ssize_t PyVectorcall_NARGS(size_t)
-    PyObject** PySequence_Fast_ITEMS(object)
     object PyVectorcall_Call(object, tuple, dict)
     object PyMethod_New(object, object)
-    void PyType_Modified(type)
-    ctypedef struct Type "PyTypeObject":
-        Py_ssize_t tp_vectorcall_offset
-        unsigned long tp_flags
-    unsigned long Py_TPFLAGS_HAVE_VECTORCALL
-    unsigned long Py_TPFLAGS_METHOD_DESCRIPTOR
 
 SMALL = 4096                    # elements of an array
 cdef enum:
@@ -414,15 +406,6 @@ def as_method(function):
     new.__kwdefaults__ = function.__kwdefaults__
     new.__dict__.update(function.__dict__)
     return new
-
-cdef void called_by_vector(type kind, Py_ssize_t offset, bint binds) noexcept:
-    """A call of what is of this type makes no tuple and no dictionary: Cython has no word for that."""
-    cdef Type* type_ = <Type*>kind
-    type_.tp_vectorcall_offset = offset
-    type_.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
-    if binds:
-        type_.tp_flags |= Py_TPFLAGS_METHOD_DESCRIPTOR
-    PyType_Modified(kind)
 
 cdef void set_up() noexcept:
     cdef builtin first = builtin.__new__(builtin)

@@ -13,17 +13,19 @@ from libc.string cimport memcpy, memset
 from dflow._base.fpflags cimport FP_DIVIDE, FP_INVALID, FP_OVER, FP_UNDER, fp_clear, fp_flags
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport fp_event, fp_strict, fp_warn, read_fp_policy
-from dflow._kernels.kernel cimport Kernel
+from dflow._kernels.casts cimport cast_kernel
+from dflow._kernels.kernel cimport INVALID_FAILS, intp, Kernel, MAY_RAISE
 from dflow._kernels.dtypes cimport (
     BOOL, CDOUBLE, CFLOAT, CLONGDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, LONGDOUBLE, NCODES, Scalar, half_of,
     half_value, in_range, int128, integer_at, is_complex, is_integer, itemsizes, real_code, scalar_code,
-    scalar_data, settle, uint128)
+    scalar_data, settle, uint128, write_scalar)
 from dflow._array.core cimport (
     ADD, SUBTRACT, MULTIPLY, TRUE_DIVIDE, FLOOR_DIVIDE, REMAINDER, POWER, LSHIFT, RSHIFT, AND, OR, XOR, LESS,
     LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, NEGATIVE, ABSOLUTE, INVERT, SCALAR, data_of, is_here,
     is_ours, mxnet_rules, ndarray, new_scalar)
+from dflow._array.in_caller cimport run_now, run_unary
 from dflow._functions.elements cimport new_bool
-from dflow._functions.fastpath cimport NKINDS, WEAK_COMPLEX, WEAK_FLOAT, WEAK_INT
+from dflow._functions.fastpath cimport NKINDS, Plan, WEAK_COMPLEX, WEAK_FLOAT, WEAK_INT
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
@@ -91,7 +93,7 @@ _fill_common()
 cdef char truths[2]
 truths[0], truths[1] = 0, 1
 
-cdef inline int number_kind(object x, char** p) noexcept:
+cdef int number_kind(object x, char** p) noexcept:
     """As quick_kind(), of a number that is there, NumPy's scalars too, and where it is, if it has a type; else -1."""
     cdef int code
     if is_ours(x):
@@ -579,3 +581,35 @@ cdef ndarray of_number(int op, int code, char* p, bint scalar):
     if op == NEGATIVE or op == ABSOLUTE and n < 0:
         n = -n
     return new_integer(code, n) if in_range(n, code) else wrapped_round(op, code, n, scalar)
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+
+cdef ndarray function_of_numbers(Plan* p, PyObject** args, int* kinds, char** at):
+    """What p makes of one number or two, of these kinds; those that have a type are at these places."""
+    cdef Kernel* k = p.kernel
+    cdef Scalar room[2]
+    cdef char* places[3]
+    cdef intp steps[3]
+    cdef intp n = 1
+    cdef int i, nin = p.nargs - 1
+    cdef ndarray out
+    if k.flags & (MAY_RAISE | INVALID_FAILS):
+        return None
+    for i in range(nin):
+        places[i] = <char*>&room[i]
+        steps[i] = itemsizes[p.codes[i]] if kinds[i] < NCODES else 0    # they choose NumPy's loop
+        if kinds[i] == p.codes[i]:
+            places[i] = at[i]
+        elif kinds[i] < NCODES:
+            run_unary(cast_kernel(kinds[i], p.codes[i]), at[i], itemsizes[kinds[i]], places[i], steps[i], 1)
+        elif kinds[i] == WEAK_FLOAT and p.codes[i] == DOUBLE:
+            (<double*>places[i])[0] = <double><object>args[i]
+        elif p.codes[i] == BOOL:        # integers of any size
+            return None
+        else:
+            write_scalar(<object>args[i], p.codes[i], places[i])
+    out = new_scalar(p.codes[nin])
+    places[nin] = out.st.data
+    steps[nin] = itemsizes[p.codes[nin]]
+    run_now(k, places, &n, steps)
+    return out

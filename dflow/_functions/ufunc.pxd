@@ -3,8 +3,10 @@
 from dflow._kernels.kernel cimport intp, Kernel
 from dflow._functions.fastpath cimport Plan, Reduction
 from dflow._array.core cimport ndarray
+from dflow._functions.by_vector cimport vectorcallfunc
 
 cdef class ufunc:
+    cdef vectorcallfunc vectorcall
     cdef readonly object numpy  # NumPy's ufunc object
     cdef readonly int nin
     cdef readonly int nout

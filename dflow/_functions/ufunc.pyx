@@ -8,7 +8,7 @@ from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.graph cimport readable, WRITE
 from dflow._array.dispatch cimport Operand, Core, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    Scalar, BOOL, LONG, ULONG, DOUBLE, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer,
+    Scalar, BOOL, LONG, ULONG, DOUBLE, CDOUBLE, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer,
     native, write_scalar)
 from dflow._kernels.wrapped cimport (
     masked_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel)
@@ -16,14 +16,17 @@ from dflow._kernels.registry cimport loop_types, ufunc_kernel, failing_kernel
 from dflow._array.signature cimport parse_signature
 from dflow._array.core cimport *, is_ours, be_element
 from dflow._tracing.tape cimport any_records, earlier, record, recorders
+from dflow._functions.by_vector cimport (
+    PySequence_Fast_ITEMS, PyVectorcall_NARGS, Type, called_by_vector, vectorcallfunc)
 from dflow._functions.interop cimport override, overridden
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
 from dflow._functions.numbers cimport (
-    compared_by_range, compares_by_range, identity_of, neutral_of, numpys_answer, small_number, start_of)
+    compared_by_range, compares_by_range, identity_of, neutral_of, numpys_answer, start_of)
 from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.registry import COMPARISONS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
+from dflow._functions.scalars cimport function_of_numbers, number_kind
 from dflow._functions.sequences cimport as_operand, with_sequences
 from dflow._functions.gufunc cimport (
     access_whole, core_names, core_results, core_sizes, launch_core, product, small_product)
@@ -39,7 +42,7 @@ from dflow._functions.views import open_window
 from numpy._core._exceptions import _UFuncCastingError
 
 cdef extern from "Python.h":
-    PyObject** PySequence_Fast_ITEMS(object)
+    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
 
 NO_VALUE = np._NoValue          # stands for what was not given
 LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
@@ -641,37 +644,89 @@ cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis)
         core.nsteps += 1
     return launch(kernel, ops, n + 1, rows.ndim, shape, &core)
 
-cdef inline object quick_call(ufunc u, tuple inputs, object out):
-    """A call without options, when it can run here and now; else None."""
+cdef inline object quick_call(ufunc u, PyObject** inputs, object out):
+    """A call without options, of u.nin inputs, when it can run here and now; else None."""
     cdef Plan* p
     cdef int i, j
-    if recorders and any_records(PySequence_Fast_ITEMS(inputs), u.nin):
+    if recorders and any_records(inputs, u.nin):
         return None
+    x = <object>inputs[0]
     if u.nin == 1:
-        x = small_number(inputs[0]) if type(inputs[0]) is float or type(inputs[0]) is int else inputs[0]
-        p = u.unary[(<ndarray>x).code] if is_ours(x) and out is None else NULL
+        if out is not None or u.nout != 1:
+            return None
+        quick = None if is_ours(x) and (<ndarray>x).ndim else of_numbers(u, inputs)
+        if quick is not None or not is_ours(x):
+            return quick
+        p = u.unary[(<ndarray>x).code]
         return None if p == NULL else direct_unary(p, <ndarray>x)
     if u.nin != 2 or u.nout != 1 or out is not None and (not is_ours(out) or u.core is not None):
         return None
-    i = quick_kind(inputs[0])
-    j = quick_kind(inputs[1])
-    if i < 0 or j < 0 or not is_ours(inputs[0]) and not is_ours(inputs[1]):
+    y = <object>inputs[1]
+    if u.core is None and out is None and not (is_ours(x) and (<ndarray>x).ndim or is_ours(y) and (<ndarray>y).ndim):
+        quick = of_numbers(u, inputs)
+        if quick is not None:
+            return quick
+    i = quick_kind(x)
+    j = quick_kind(y)
+    if i < 0 or j < 0 or not is_ours(x) and not is_ours(y):
         return None
     p = u.binary[i * NKINDS + j]
     if p == NULL:
         return None
     if u.numpy is matmul:
-        return product(p, <ndarray>inputs[0], <ndarray>inputs[1]) if (
-            is_ours(inputs[0]) and is_ours(inputs[1])) else None
+        return product(p, <ndarray>x, <ndarray>y) if is_ours(x) and is_ours(y) else None
     if u.core is not None and out is None and u.numpy in PRODUCTS:
-        return small_product(p, u.numpy, inputs)
+        return small_product(p, u.numpy, (x, y))
     if u.core is not None:
         return None
     try:
-        return (direct_binary(p, inputs[0], inputs[1]) if out is None else
-                binary_into(p, inputs[0], inputs[1], <ndarray>out))
+        return direct_binary(p, x, y) if out is None else binary_into(p, x, y, <ndarray>out)
     except OverflowError:
         return None                         # a comparison beyond the range: the long way knows the answer
+
+cdef object of_numbers(ufunc u, PyObject** inputs):
+    """Of one number or two, each an element that is there, Python's, or a NumPy scalar; else None."""
+    cdef char* at[2]
+    cdef int kinds[2]
+    cdef int i, first, second, overflow
+    cdef Plan* p
+    cdef tuple both
+    kinds[0] = -1
+    for i in range(u.nin):
+        kinds[i] = number_kind(<object>inputs[i], &at[i])
+        if kinds[i] < 0:
+            return None
+    first, second = kinds[0], kinds[u.nin - 1]
+    if first >= NCODES and second >= NCODES:            # Python's alone have their own types
+        for i in range(u.nin):
+            if kinds[i] == WEAK_INT:
+                PyLong_AsLongLongAndOverflow(<object>inputs[i], &overflow)
+                if overflow:
+                    return None
+        first, second = strong(first), strong(second)
+    p = u.unary[first] if u.nin == 1 else u.binary[first * NKINDS + second]
+    try:
+        if p == NULL:
+            both = (first, second)
+            p = u.plan(both[:u.nin])
+        return function_of_numbers(p, inputs, kinds, at)
+    except (OverflowError, TypeError):                  # the long way says what is wrong
+        return None
+
+cdef inline int strong(int weak) noexcept:
+    return LONG if weak == WEAK_INT else DOUBLE if weak == WEAK_FLOAT else CDOUBLE
+
+cdef object call_by_vector(ufunc u, PyObject** args, size_t flags, PyObject* names):
+    cdef Py_ssize_t i, nargs = PyVectorcall_NARGS(flags)
+    if names == NULL and nargs == u.nin:
+        quick = quick_call(u, args, None)
+        if quick is not None:
+            return quick
+    given = tuple([<object>args[i] for i in range(nargs)])
+    if names == NULL:
+        return (<Type*>ufunc).tp_call(u, given, NULL)
+    keywords = {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)}
+    return (<Type*>ufunc).tp_call(u, given, <PyObject*>keywords)
 
 # What their methods may be given, and what is usual: an override is told of the rest.
 CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None,
@@ -723,6 +778,7 @@ cdef class ufunc:
     """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""
 
     def __init__(self, numpy_ufunc):
+        self.vectorcall = <vectorcallfunc>call_by_vector
         self.numpy = numpy_ufunc
         self.nin = numpy_ufunc.nin
         self.nout = numpy_ufunc.nout
@@ -760,7 +816,8 @@ cdef class ufunc:
             signature = sig
         if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None
                 and axes is None and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
-            quick = quick_call(self, with_sequences(inputs), out)
+            inputs = with_sequences(inputs)
+            quick = quick_call(self, PySequence_Fast_ITEMS(inputs), out)
             if quick is not None:
                 return quick
         r = Request.__new__(Request)
@@ -995,6 +1052,12 @@ cdef class ufunc:
 
     def __hash__(self):
         return hash(self.numpy)
+
+cdef void set_up() noexcept:
+    cdef ufunc first = ufunc.__new__(ufunc)
+    called_by_vector(ufunc, <char*>&first.vectorcall - <char*><PyObject*>first, False)
+
+set_up()
 
 def wrap_ufunc(numpy_ufunc):
     """dflow's ufunc for NumPy's, or any other library's."""

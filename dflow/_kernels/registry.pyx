@@ -110,7 +110,8 @@ cdef float cost_of(str name, bint in_numpy, tuple codes):
 SILENT = frozenset("""equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor
     logical_not bitwise_and bitwise_or bitwise_xor invert isnan isinf isfinite signbit copysign sign absolute fabs
     negative positive conjugate maximum minimum fmax fmin clip""".split())
-INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power".split())    # report flags for integers
+INTEGERS_TOO = frozenset("floor_divide remainder fmod divmod divide power reciprocal".split())     # flags of integers,
+ORDERS = frozenset("less less_equal greater greater_equal".split())     # and these for complex numbers
 
 FORGETFUL = np.isnan, np.isinf, np.isfinite, np.signbit, np.negative    # their AVX-512 loops err for results with gaps
 UNFOLDED = np.power, np.arctan2     # and these take a result that stays for one that moves: their reduce() is wrong
@@ -153,7 +154,8 @@ cdef int flags_of(object ufunc, tuple codes, bint in_numpy) except -1:
     cdef int flags = 0
     name = ufunc.__name__
     inexact = any([not is_integer(code) for code in codes])
-    if not in_numpy or name in INTEGERS_TOO or (inexact and name not in SILENT):
+    if not in_numpy or name in INTEGERS_TOO or inexact and name not in SILENT or (
+            name in ORDERS and is_complex(codes[0])):
         flags |= REPORTS_FP
     if not in_numpy:                    # LAPACK's loops find no memory for their work
         flags |= MAY_RAISE

@@ -18,10 +18,11 @@ cdef extern from "_kernels/c/masks.h":
     void unpack_bits(unsigned char* to, const unsigned char* p, intp n, int big)
 
 cdef int code_of_index = code_of(INTP), BYTE = code_of(np.dtype(np.uint8))
-cdef object add = wrap(np.add)
+cdef object add = wrap(np.add), numpys_count = np._core.multiarray.count_nonzero
 
 cdef enum:
     COUNT_ROW = 1 << 16         # elements of a long mask that are counted together
+    FEW = 4096                  # elements that NumPy counts at once
 
 cdef void count_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """mask (n), out (): how many are true."""
@@ -42,10 +43,10 @@ def count_nonzero(a, axis=None, *, keepdims=False):
     """How many elements along axes are not zero."""
     cdef ndarray x = as_array(a), out
     cdef intp at_once = 2 * COUNT_ROW if settings.inline_cost > 0 else 0
-    if x.code == BOOL and axis is None and not keepdims and x.size < at_once and in_order_here(x):
-        out = new_array(code_of_index, 0, NULL)
-        be_element(out)
-        (<intp*>data_of(out))[0] = count_true(x)
+    if axis is None and not keepdims and x.size < at_once and (
+            in_order_here(x) if x.code == BOOL else x.size <= FEW and is_here(x)):
+        out = new_scalar(code_of_index)
+        (<intp*>data_of(out))[0] = count_true(x) if x.code == BOOL else numpys_count(numpy_window(x))
         settings.inlined += 1
         return out
     if x.code == BOOL and axis is None and not keepdims and x.size >= 2 * COUNT_ROW and in_order_here(x):

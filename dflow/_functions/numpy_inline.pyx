@@ -42,7 +42,7 @@ cpdef ndarray as_scalar(ndarray a):
         be_element(a)
     return a
 
-cdef object seen(object x, intp small, bint inner=False):
+cdef object seen(object x, intp small, int depth=0):
     """x as NumPy is to see it, arrays as windows; LATER if it cannot be given at once."""
     cdef list items
     if is_ours(x):
@@ -52,8 +52,8 @@ cdef object seen(object x, intp small, bint inner=False):
         return numpy_window(<ndarray>x)[()] if (<ndarray>x).flags & SCALAR else numpy_window(<ndarray>x)
     if type(x) is int or type(x) is float or type(x) is str or x is None:
         return x
-    if (type(x) is list or type(x) is tuple) and not inner and len(x) <= FEW:
-        items = [seen(item, small, True) for item in x]
+    if (type(x) is list or type(x) is tuple) and depth < 2 and len(x) <= FEW:
+        items = [seen(item, small, depth + 1) for item in x]
         for item in items:
             if item is LATER:
                 return LATER

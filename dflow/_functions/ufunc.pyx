@@ -659,9 +659,11 @@ cdef inline object quick_call(ufunc u, PyObject** inputs, object out):
             return quick
         p = u.unary[(<ndarray>x).code]
         return None if p == NULL else direct_unary(p, <ndarray>x)
-    if u.nin != 2 or u.nout != 1 or out is not None and (not is_ours(out) or u.core is not None):
+    if u.nin != 2 or u.nout != 1 or out is not None and not is_ours(out):
         return None
     y = <object>inputs[1]
+    if u.core is not None and out is not None:
+        return product_into(u, x, y, <ndarray>out) if u.numpy is matmul else None
     if u.core is None and out is None and not (is_ours(x) and (<ndarray>x).ndim or is_ours(y) and (<ndarray>y).ndim):
         quick = of_numbers(u, inputs)
         if quick is not None:
@@ -683,6 +685,21 @@ cdef inline object quick_call(ufunc u, PyObject** inputs, object out):
         return direct_binary(p, x, y) if out is None else binary_into(p, x, y, <ndarray>out)
     except OverflowError:
         return None                         # a comparison beyond the range: the long way knows the answer
+
+cdef object product_into(ufunc u, object x, object y, ndarray out):
+    """A small product, which is copied to where it is to be; else None."""
+    cdef ndarray made
+    cdef Plan* p
+    if not is_ours(x) or not is_ours(y) or (<ndarray>x).size + (<ndarray>y).size > SMALL or out.flags & READONLY:
+        return None
+    p = u.binary[(<ndarray>x).code * NKINDS + (<ndarray>y).code]
+    if p == NULL or p.codes[2] != out.code or records(out, None):
+        return None
+    made = product(p, <ndarray>x, <ndarray>y)
+    if made is None or not same_shape(made, out):
+        return None
+    assign(out, made)
+    return out
 
 cdef object of_numbers(ufunc u, PyObject** inputs):
     """Of one number or two, each an element that is there, Python's, or a NumPy scalar; else None."""
@@ -848,6 +865,10 @@ cdef class ufunc:
         if not any([name.isdigit() for name in self.core[2]]):
             self.numpy(*[np.zeros((1,) * x.ndim, x.dtype) for x in arrays], **given)        # its errors
         keepdims = bool(given.get("keepdims"))
+        if out is None and dtype is None and signature is None and casting == "same_kind":
+            made = at_once(self.numpy, tuple(arrays), given)
+            if made is not LATER:
+                return made
         places = self.core_axes(arrays, axes, axis, keepdims)
         moved = [to_end(x, place, False) for x, place in zip(arrays, places)]
         targets = tuple([None if x is None else to_end(x, place, keepdims)

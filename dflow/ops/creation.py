@@ -14,7 +14,7 @@ from dflow._functions.advanced_indexing import take
 from dflow._functions.constructors import empty, empty_like, full, zeros
 from dflow._functions.elements import is_number
 from dflow._functions.joining import small_repeat
-from dflow._functions.numpy_inline import SMALL, as_scalar, small_first
+from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, small_first
 from dflow._functions.placement import device_number, put_on
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to, diagonal_of, spread
@@ -95,6 +95,9 @@ def arange(start_or_stop=None, /, stop=None, step=None, dtype=None, *, device=No
         result = constructors.number_range(start, stop, step)
         if result is not None:
             return result
+    elif type(start) is int and -SMALL < start < SMALL and step is None and (
+            stop is None or type(stop) is int and -SMALL < stop < SMALL):
+        return as_array(numpy.arange(start, stop, dtype=native(dtype)))
     if start is None and stop is None:
         numpy.arange()                  # NumPy's own words
     native(dtype)
@@ -186,6 +189,9 @@ def _spaced(function, start, stop, num, axis, **keywords):
         if type(result) is not tuple:
             return put_on(as_array(result), None)
         return put_on(tuple(x if type(x) is float else as_array(x) for x in result), None)
+    result = at_once(function, (start, stop, num), {"axis": axis, **keywords}) if num <= SMALL else LATER
+    if result is not LATER:
+        return result
     start, stop = (as_array(x) if type(x) in (list, tuple) else x for x in (start, stop))
     few = min(num, 3)
     with numpy.errstate(all="ignore"):
@@ -348,6 +354,10 @@ def repeat(a, repeats, axis=None):
         result = small_repeat(a, repeats, axis)
         if result is not None:
             return result
+    elif type(repeats) is list and len(repeats) <= SMALL:
+        result = at_once(numpy.repeat, (a, numpy.asarray(repeats), axis))
+        if result is not LATER:
+            return result
     counts = numpy.asarray(plain(repeats))
     if counts.ndim or counts.dtype.kind not in "iu" or counts < 0:
         return take(a, numpy.repeat(numpy.arange(a.shape[axis]), plain(repeats)), axis)
@@ -405,6 +415,9 @@ def pad(array, pad_width, mode="constant", **kwargs):
         width = _pad_width(pad_width, a.ndim)
         if width is not None and (mode == "constant" or _fits(a.shape, width, mode)):
             return _padded(a, width, mode, value)
+    result = at_once(numpy.pad, (a, pad_width, mode), kwargs, 4 * SMALL)
+    if result is not LATER:
+        return result
     width = _pad_width(pad_width, a.ndim)
     if width is None or not isinstance(mode, str):
         return call(numpy.pad, (a, pad_width, mode), kwargs)
@@ -463,7 +476,7 @@ def _padded(a, width, mode, value):
 
 
 @op("a, (2, 2)", "a, 30", "v, (3, 4)", "a, 0", "e, (2, 2)", "s, 3", "a, -1", "v, (2, -1)", "a, ()", "3, (2,)",
-    "a.T, (5, 5)", "a, np.uint8(7)", "v, (np.uint8(2), np.uint8(3))", foreign=True)
+    "a.T, (5, 5)", "a, np.uint8(7)", "v, (np.uint8(2), np.uint8(3))", foreign=True, small=FEW)
 def resize(a, new_shape):
     """The elements, again and again, in another shape: a copy."""
     shape = tuple(map(operator.index, items(new_shape)))         # unsigned ones have no negatives

@@ -25,6 +25,7 @@ multiply = wrap_ufunc(numpy.multiply)
 remainder = wrap_ufunc(numpy.remainder)
 
 
+FEW = 256               # elements: of so many NumPy's function is quicker than one in steps
 BOUNDS = (int, float, type(None))
 _interp = bare(numpy.interp).__globals__["compiled_interp"]         # of real numbers
 
@@ -40,6 +41,9 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         result = at_once(_interp, (x, xp, fp, left, right))
         if result is not LATER:
             return result
+    result = at_once(numpy.interp, (x, xp, fp, left, right, period))
+    if result is not LATER:
+        return result
     given = x, xp, fp
     x, xp, fp = map(as_array, given)
     if period is None and any(a.dtype.char in "gFDG" for a in (x, xp, fp)):
@@ -66,6 +70,10 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     Each of varargs is the distance of neighbours, or the coordinates of an axis; one distance serves all axes.
     """
     f = as_array(f)
+    if edge_order != 1 or any(map(is_array, varargs)):
+        result = at_once(numpy.gradient, (f, *varargs), {"axis": axis, "edge_order": edge_order}, 4 * SMALL)
+        if result is not LATER:
+            return result
     axes = tuple(range(f.ndim)) if axis is None else normalize_axis_tuple(axis, f.ndim)
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
@@ -106,7 +114,7 @@ def _uneven(f, step, axis, edge_order):
 
 @op("v", "a", "a, axis=0", "a * 3, 1.5", "i", "i * 5, period=7", "i * 5, period=8", "i * 4, 3, period=6",
     "f * 9, None, 0",
-    "h * 9", "s", "e", "b", "c", "a * 3, period=4.0", "[0, 10, 3]", "v, period=v", close=True, foreign=True)
+    "h * 9", "s", "e", "b", "c", "a * 3, period=4.0", "[0, 10, 3]", "v, period=v", close=True, foreign=True, small=FEW)
 def unwrap(p, discont=None, axis=-1, *, period=2 * numpy.pi):
     """Jumps along an axis that are larger than `discont` (half a period) made smaller, by adding periods."""
     p = as_array(p)
@@ -157,13 +165,15 @@ def _sum(function, a, b):
     return function(a, b)
 
 
-@op("v, v", "v, [1, 2]", "[1, 2], v", "i[0], [0.5]", "2, v", "[True], [1]", "a, v", "c[0], v", foreign=True)
+@op("v, v", "v, [1, 2]", "[1, 2], v", "i[0], [0.5]", "2, v", "[True], [1]", "a, v", "c[0], v", foreign=True,
+    small=SMALL)
 def polyadd(a1, a2):
     """The sum of polynomials, of coefficients, highest power first."""
     return _sum(wrap_ufunc(numpy.add), a1, a2)
 
 
-@op("v, v", "v, [1, 2]", "[1, 2], v", "i[0], [0.5]", "2, v", "[True], [1]", "a, v", "c[0], v", foreign=True)
+@op("v, v", "v, [1, 2]", "[1, 2], v", "i[0], [0.5]", "2, v", "[True], [1]", "a, v", "c[0], v", foreign=True,
+    small=SMALL)
 def polysub(a1, a2):
     """The difference of polynomials, of coefficients, highest power first."""
     return _sum(wrap_ufunc(numpy.subtract), a1, a2)
@@ -248,7 +258,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
 
 @op("v", "v, 2", "v, increasing=True", "i[0], 3, True", "v, 0", "v, 1", "a", "c[0]", "b[0]", "f[0, 0]", "[1, 2, 3]",
     "h[0]",
-    close=True, foreign=True)
+    close=True, foreign=True, small=FEW)
 def vander(x, N=None, increasing=False):
     """The matrix of the powers of a 1-d array, N of them (as many as it has elements), falling unless `increasing`."""
     x = as_array(x)

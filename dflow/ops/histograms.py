@@ -129,4 +129,8 @@ def bincount(x, /, weights=None, minlength=0):
         counts = counting.count_each(x, weights, minlength)
         if counts is not None:
             return follow([x, weights], counts)
+    elif type(x) is list:
+        counts = at_once(numpy.bincount, (x, weights, minlength))
+        if counts is not LATER:
+            return counts
     return follow([x, weights], as_array(numpy.bincount(window_of(x), window_of(weights), minlength)), numpy.bincount)

@@ -245,7 +245,7 @@ def column_stack(tup):
 
 @op("[v, v]", "[[a, a], [a, a]]", "[[m, np.ones((3, 1))], [v]]", "[a, [a]]", "[]", "a", "[1, [2]]",
     "[[1, 2], [3, 4]]", "[[a], [v]]",
-    "(v, v)", "[[v, 1], [2, v]]", "[v, i[0]]", "s", "[[[1]], [[2]]]", "[a, a.T]", "[[], []]", foreign=True)
+    "(v, v)", "[[v, 1], [2, v]]", "[v, i[0]]", "s", "[[[1]], [[2]]]", "[a, a.T]", "[[], []]", foreign=True, small=256)
 def block(arrays):
     """Arrays joined as nested lists say: the innermost ones along the last axis, and so on outwards."""
     try:

@@ -140,6 +140,9 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         raise ValueError("ddof must be integer")
     x = _variables(m, rowvar, dtype)
     if fweights is not None or aweights is not None:
+        result = at_once(numpy.cov, (m, y, rowvar, bias, ddof, fweights, aweights), {"dtype": dtype})
+        if result is not LATER:
+            return no_scalars(result)
         return _weighted_cov(m, y, x, rowvar, dtype, bias=bias, ddof=ddof, fweights=fweights, aweights=aweights)
     if y is not None:
         from dflow._functions.joining import concatenate

@@ -8,8 +8,8 @@ from dflow._kernels.kernel cimport MAXDIMS
 from dflow._runtime.graph cimport readable, WRITE
 from dflow._array.dispatch cimport Operand, Core, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    Scalar, BOOL, LONG, ULONG, DOUBLE, CDOUBLE, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex, is_integer,
-    native, write_scalar)
+    Scalar, BOOL, LONG, ULONG, DOUBLE, CDOUBLE, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex,
+    is_integer, native, write_scalar)
 from dflow._kernels.wrapped cimport (
     masked_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel)
 from dflow._kernels.registry cimport loop_types, ufunc_kernel, failing_kernel

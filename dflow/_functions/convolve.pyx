@@ -7,7 +7,7 @@ from dflow._kernels.registry cimport kernel_new
 from dflow._array.dispatch cimport Core, Operand, fill_constant, launch
 
 from dflow._functions.views import sliding_windows
-from dflow._functions.ufunc cimport along_axis
+from dflow._functions.gufunc cimport along_axis
 cdef extern from "_kernels/c/correlate.h":
     void slide_float(char**, intp*, intp*, void*) noexcept nogil
     void slide_double(char**, intp*, intp*, void*) noexcept nogil

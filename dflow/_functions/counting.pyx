@@ -10,7 +10,8 @@ from dflow._kernels.registry cimport kernel_new
 from dflow._functions.placement import follow
 from dflow._array.core cimport *, be_element
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true
-from dflow._functions.ufunc cimport along_axis, reduce, wrap
+from dflow._functions.gufunc cimport along_axis
+from dflow._functions.ufunc cimport reduce, wrap
 from dflow._functions.ufunc import NO_VALUE
 
 cdef extern from "_kernels/c/masks.h":

@@ -24,7 +24,7 @@ cdef struct Reduction:          # of all elements of a ready contiguous array; i
     Scalar initial
     int deciding                # the truth value that one element decides all with; -1: there is none
 
-cdef int quick_kind(object x) noexcept  # as kind_of in ufunc.pyx, for exact types; else -1
+cdef int quick_kind(object x) noexcept  # as kind_of() in plans.pyx, for exact types; else -1
 cdef bint same_shape(ndarray a, ndarray b) noexcept
 cdef ndarray allocated(int code, int ndim, intp* shape)                 # new_array, with its memory
 cdef intp count_bytes(char* p, intp n) noexcept nogil                   # that are not zero

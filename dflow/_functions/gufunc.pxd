@@ -13,3 +13,5 @@ cdef int launch_core(object core, Kernel* k, list inputs, list results, list gro
 cdef int access_whole(Operand* o, ndarray a) except -1
 cdef ndarray product(Plan* p, ndarray x, ndarray y)
 cdef object small_product(Plan* p, object u, tuple inputs)
+# a kernel whose core is one axis of a, all of b (1-d, or None) and the same axis of out
+cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1

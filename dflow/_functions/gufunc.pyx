@@ -8,12 +8,13 @@ import numpy as np
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport WRITE
-from dflow._array.dispatch cimport Core, launch, Operand
+from dflow._array.dispatch cimport Core, launch, Operand, UNTRACKED_READ
 from dflow._kernels.dtypes cimport DTYPES
 from dflow._array.core cimport *, be_element, is_ours
 from dflow._functions.fastpath cimport Plan, queue_matmul, quick_matmul, quick_vecdot
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.out cimport cast_error
+from dflow._functions.views cimport without_axis
 from dflow._array.signature import computed_size
 from dflow._functions.out import check_out
 
@@ -222,3 +223,32 @@ cdef int access_whole(Operand* o, ndarray a) except -1:
     o.flags = whole.flags
     o.region = whole.region
     return 0
+
+cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1:
+    """Launch a kernel whose core is one axis of a, all of b (1-d, or None) and the same axis of out."""
+    cdef Core core
+    cdef Operand ops[3]
+    cdef intp shape[MAXDIMS]
+    cdef int n = 1
+    cdef ndarray rows = without_axis(a, axis), rows_out = without_axis(out, axis) if out.ndim == a.ndim else out
+    core.ndim = 1
+    core.dims[0] = a.shape[axis]
+    core.steps[0] = strides_of(a)[axis]
+    core.nsteps = 1
+    memcpy(shape, rows.shape, rows.ndim * sizeof(intp))
+    fill_operand(&ops[0], rows, rows.ndim, shape, False)
+    access_whole(&ops[0], a)
+    if b is not None:
+        fill_operand(&ops[1], b, b.ndim, b.shape, False)
+        memset(ops[1].strides, 0, sizeof(ops[1].strides))
+        core.dims[1] = b.shape[0]
+        core.steps[1] = strides_of(b)[0]
+        core.ndim = core.nsteps = n = 2
+    fill_operand(&ops[n], rows_out, rows.ndim, shape, True)
+    access_whole(&ops[n], out)
+    if same_elements(a, out):
+        ops[0].flags |= UNTRACKED_READ
+    if out.ndim == a.ndim:
+        core.steps[core.nsteps] = strides_of(out)[axis]
+        core.nsteps += 1
+    return launch(kernel, ops, n + 1, rows.ndim, shape, &core)

@@ -3,9 +3,9 @@
 import numpy as np
 from dflow._kernels.kernel cimport intp
 from dflow._array.core cimport (
-    ndarray, array_hooks, as_array, be_element, broadcast_same, check_array, check_writable, contains_arrays, data_of,
+    ndarray, array_hooks, as_array, be_element, broadcast_same, check_array, check_writable, contains_arrays,
     hooks, new_array, part)
-from dflow._kernels.dtypes cimport BOOL, DTYPES, code_of, is_complex, is_integer, write_scalar
+from dflow._kernels.dtypes cimport BOOL, DTYPES, is_complex, is_integer, write_scalar
 from dflow._kernels.registry import COMPARISONS
 
 cdef object NO_VALUE = np._NoValue

@@ -12,7 +12,7 @@ from dflow._tracing.tape cimport record
 from dflow._array.shape cimport normalize_axis
 from dflow._functions.views cimport c_axis, own
 from dflow._functions.out import give
-from dflow._functions.ufunc cimport along_axis
+from dflow._functions.gufunc cimport along_axis
 
 cdef int code_of_index = code_of(INTP)
 cdef object LAST = -1               # the axis, when it is not given

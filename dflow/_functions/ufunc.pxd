@@ -27,5 +27,4 @@ cdef ufunc wrap(object numpy_ufunc)
 cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature)
 cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial,
                     object where)
-cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1
 cdef int broadcast_shape(tuple inputs, intp* shape, int ndim) except -1

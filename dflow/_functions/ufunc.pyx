@@ -5,14 +5,14 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport MAXDIMS
-from dflow._runtime.graph cimport readable, WRITE
+from dflow._runtime.graph cimport readable
 from dflow._array.dispatch cimport Operand, Core, UNTRACKED_READ, fill_constant, launch
 from dflow._kernels.dtypes cimport (
     Scalar, BOOL, LONG, ULONG, DOUBLE, CDOUBLE, DTYPES, INTP, NCODES, itemsizes, code_of, descr_of, is_complex,
     is_integer, native, write_scalar)
 from dflow._kernels.wrapped cimport (
     masked_kernel, fill_fold, reduce_kernel, accumulate_kernel, reduceat_kernel, at_kernel)
-from dflow._kernels.registry cimport loop_types, ufunc_kernel, failing_kernel
+from dflow._kernels.registry cimport ufunc_kernel
 from dflow._array.signature cimport parse_signature
 from dflow._array.core cimport *, is_ours, be_element
 from dflow._tracing.tape cimport any_records, earlier, record, recorders
@@ -29,7 +29,8 @@ from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.scalars cimport function_of_numbers, number_kind
 from dflow._functions.sequences cimport as_operand, with_sequences
 from dflow._functions.gufunc cimport (
-    access_whole, core_names, core_results, core_sizes, launch_core, product, small_product)
+    access_whole, along_axis, core_names, core_results, core_sizes, launch_core, product, small_product)
+from dflow._functions.plans cimport be_single, is_single, kind_of, make_plan
 from dflow._functions.out cimport (
     as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request)
 from dflow._base.allocator cimport memory_zeros
@@ -52,9 +53,6 @@ LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 cdef object matmul = np.matmul
 cdef set PRODUCTS = {getattr(np, name, None) for name in ("vecdot", "matvec", "vecmat")}
 cdef dict wrapped = {}          # NumPy's ufunc: ours
-cdef bint single = False        # functions of whole numbers are float32, where NumPy's are float64
-cdef int SINGLE = code_of("f4")
-cdef tuple FLOATS = tuple([code_of(name) for name in ("f2", "f4", "f8", "g")])
 
 cdef ufunc wrap(object numpy_ufunc):
     cdef ufunc u = wrapped.get(numpy_ufunc)
@@ -62,70 +60,12 @@ cdef ufunc wrap(object numpy_ufunc):
         u = wrapped[numpy_ufunc] = ufunc(numpy_ufunc)
     return u
 
-cdef inline int kind_of(object x) except -1:
-    """Type code of an ndarray, or the weak kind of a Python scalar."""
-    if isinstance(x, ndarray):
-        return (<ndarray>x).code
-    if isinstance(x, bool):
-        return BOOL
-    return WEAK_INT if isinstance(x, int) else WEAK_FLOAT if isinstance(x, float) else WEAK_COMPLEX
-
-cdef object kind_type(int kind):
-    """What resolve_dtypes takes for a kind."""
-    return DTYPES[kind] if kind < NCODES else int if kind == WEAK_INT else float if kind == WEAK_FLOAT else complex
-
-cdef Plan* make_plan(ufunc u, tuple kinds, object signature, object casting) except NULL:
-    """Ask NumPy for the types of the loop, and find it."""
-    cdef Plan* p
-    cdef int i
-    cdef list codes = []
-    arguments = tuple([kind_type(kind) for kind in kinds]) + (None,) * u.nout
-    keywords = {} if signature is None else {"signature": signature}
-    for dtype in loop_types(u.numpy, u.nin, arguments, casting, keywords):
-        codes.append(code_of(dtype))
-    if single and signature is None:
-        codes = mxnets_codes(u, kinds, codes)
-    p = <Plan*>memory_zeros(sizeof(Plan))
-    if p == NULL:
-        raise MemoryError("no memory for a ufunc")
-    p.kernel = ufunc_kernel(u.numpy, tuple(codes))
-    if p.kernel == NULL:
-        raise TypeError(f"ufunc {u.name!r} has no loop for {', '.join(str(d) for d in arguments if d is not None)}")
-    if u.failure is not None:
-        p.kernel = failing_kernel(p.kernel, u.failure)
-    p.nargs = u.nin + u.nout
-    p.direct = True
-    for i in range(p.nargs):
-        p.codes[i] = codes[i]
-        if i < u.nin:
-            if kinds[i] < NCODES and kinds[i] != p.codes[i] or kinds[i] == WEAK_INT and p.codes[i] == BOOL:
-                p.direct = False
-    return p
-
-cdef list mxnets_codes(ufunc u, tuple kinds, list codes):
-    """The types of MXNet's loop, if there is one, else these.
-
-    Beside floating point arrays, whole numbers do not widen the result; of these alone it is float32, not float64.
-    """
-    cdef list floats = [FLOATS.index(kind) for kind in kinds if kind in FLOATS], found
-    if floats:
-        usual, wanted = FLOATS[max(floats) + 1:], FLOATS[max(floats)]
-    else:
-        usual, wanted = (DOUBLE,), SINGLE
-        if not all([kind == WEAK_INT or kind < NCODES and is_integer(kind) for kind in kinds]):
-            return codes
-    if not all([code in usual for code in codes[u.nin:]]):
-        return codes
-    found = [wanted if code in usual else code for code in codes]
-    return found if ufunc_kernel(u.numpy, tuple(found)) != NULL else codes
-
 def set_single(bint on):
     """The types of functions of whole numbers, and others beside them, are MXNet's from now on, or NumPy's."""
-    global single
     cdef ufunc u
-    if on == single:
+    if on == is_single():
         return
-    single = on
+    be_single(on)
     for u in wrapped.values():
         u.plans, u.others = u.others, u.plans
         memset(u.binary, 0, sizeof(u.binary))           # plan() fills them again
@@ -149,10 +89,10 @@ cdef Plan* plan_for(ufunc u, tuple kinds, tuple inputs, object dtype, object cas
     if signature is None and wanted is not None:
         signature = (None,) * u.nin + (wanted,) * u.nout
     try:
-        p = make_plan(u, kinds, signature, casting)
+        p = make_plan(u.numpy, u.failure, kinds, signature, casting)
     except _UFuncCastingError:
         if int in map(type, inputs) and u.name not in COMPARISONS:      # that its type does not hold it is found first
-            write_numbers(make_plan(u, kinds, signature, "unsafe"), inputs, room)
+            write_numbers(make_plan(u.numpy, u.failure, kinds, signature, "unsafe"), inputs, room)
         raise
     u.plans[key] = <size_t>p
     return p
@@ -615,35 +555,6 @@ cdef object accumulate(ufunc u, ndarray a, object axis, object dtype, object out
         return out
     return result
 
-cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1:
-    """Launch a kernel whose core is one axis of a, all of b (1-d, or None) and the same axis of out."""
-    cdef Core core
-    cdef Operand ops[3]
-    cdef intp shape[MAXDIMS]
-    cdef int n = 1
-    cdef ndarray rows = without_axis(a, axis), rows_out = without_axis(out, axis) if out.ndim == a.ndim else out
-    core.ndim = 1
-    core.dims[0] = a.shape[axis]
-    core.steps[0] = strides_of(a)[axis]
-    core.nsteps = 1
-    memcpy(shape, rows.shape, rows.ndim * sizeof(intp))
-    fill_operand(&ops[0], rows, rows.ndim, shape, False)
-    access_whole(&ops[0], a)
-    if b is not None:
-        fill_operand(&ops[1], b, b.ndim, b.shape, False)
-        memset(ops[1].strides, 0, sizeof(ops[1].strides))
-        core.dims[1] = b.shape[0]
-        core.steps[1] = strides_of(b)[0]
-        core.ndim = core.nsteps = n = 2
-    fill_operand(&ops[n], rows_out, rows.ndim, shape, True)
-    access_whole(&ops[n], out)
-    if same_elements(a, out):
-        ops[0].flags |= UNTRACKED_READ
-    if out.ndim == a.ndim:
-        core.steps[core.nsteps] = strides_of(out)[axis]
-        core.nsteps += 1
-    return launch(kernel, ops, n + 1, rows.ndim, shape, &core)
-
 cdef inline object quick_call(ufunc u, PyObject** inputs, object out):
     """A call without options, of u.nin inputs, when it can run here and now; else None."""
     cdef Plan* p
@@ -807,7 +718,7 @@ cdef class ufunc:
     cdef Plan* plan(self, tuple kinds) except NULL:
         cdef Plan* p
         address = self.plans.get(kinds)
-        p = make_plan(self, kinds, None, "same_kind") if address is None else <Plan*><size_t>address
+        p = make_plan(self.numpy, self.failure, kinds, None, "same_kind") if address is None else <Plan*><size_t>address
         self.plans[kinds] = <size_t>p
         if self.nin == 2:
             self.binary[<int>kinds[0] * NKINDS + <int>kinds[1]] = p

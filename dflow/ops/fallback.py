@@ -246,7 +246,10 @@ def arrays_in(x):
 
 def any_of_ours(*args):
     """Whether some argument is an array of ours, or a list with one."""
-    return bool(arrays_in(args))
+    for x in args:
+        if is_array(x) or type(x) in (list, tuple) and any_of_ours(*x):
+            return True
+    return False
 
 
 @partial(small_first, theirs=None, small=0)         # so that it may have a gradient

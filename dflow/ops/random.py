@@ -13,6 +13,7 @@ import functools
 import hashlib
 import math
 import operator
+import threading
 import warnings
 
 import numpy
@@ -256,6 +257,29 @@ def _payload(generator, fill, part):
     return run
 
 
+_mine = threading.local()
+
+
+def _block(key, index):
+    """NumPy's generator of a block of numbers: this thread's, put there, as to make one takes ten times as long."""
+    found = _mine.__dict__.get("found")
+    if found is None:
+        from numpy.random import Generator, Philox
+        state = Philox(0).state                         # with nothing in its buffer
+        state["state"]["counter"] = numpy.zeros(4, numpy.uint64)
+        found = _mine.found = Generator(Philox(0)), state
+    generator, state = found
+    state["state"]["counter"][2] = index
+    state["state"]["key"] = key
+    generator.bit_generator.state = state
+    return generator
+
+
+@functools.cache
+def _older():
+    return numpy.random.RandomState(0)
+
+
 class Stream:
     """A sequence of draws: what Generator and the older interface share."""
 
@@ -310,11 +334,7 @@ class Stream:
             self._key = seed.generate_state(2, numpy.uint64)
         key, index = self._key, self._counter.count()
 
-        def generator():
-            from numpy.random import Generator, Philox
-            return Generator(Philox(key=key, counter=numpy.array([0, 0, index, 0], numpy.uint64)))
-
-        return generator
+        return functools.partial(_block, key, index)
 
     def _fill(self, shape, dtype, fill, cut=True, reads=()):
         """A pending array that fill(generator, window of a part of it) writes, block by block when `cut`.
@@ -841,7 +861,7 @@ class Shared(Stream):
     def start(self, seed):
         """The same, of this stream alone, as MXNet's seed() leaves NumPy's as it is."""
         if seed is not None:
-            numpy.random.RandomState(0).seed(plain(seed))           # its errors
+            _older().seed(plain(seed))          # its errors
             seed = mersenne.short(numpy.asarray(plain(seed)).tolist())
         self._start(seed)
 

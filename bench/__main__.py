@@ -13,8 +13,8 @@ from .machine import machine
 from .registry import EXPERIMENTS, Row, Run
 
 # The modules that register experiments, in the order of the table.
-for module in ("fast", "seed", "limits", "namespace", "whole", "parity", "sweep", "scheduling", "training", "observing",
-               "devices", "cluster", "gpu"):
+for module in ("fast", "seed", "limits", "namespace", "samples", "whole", "parity", "sweep", "scheduling", "training",
+               "observing", "devices", "cluster", "gpu"):
     import_module(f".{module}", __package__)
 
 

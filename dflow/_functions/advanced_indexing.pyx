@@ -25,7 +25,7 @@ from dflow._functions.basic_indexing cimport base_index, refuse_index, refuse_st
 from dflow._functions.numbers cimport write_wrapped
 from dflow._functions.views cimport *
 from dflow._functions.out import give
-from dflow._functions.numpy_inline import as_scalar, bare
+from dflow._functions.numpy_inline import LATER, as_scalar, at_once, bare
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, same_shape, NKINDS
 from dflow._functions.gufunc cimport access_whole
 from dflow._functions.points cimport covered_by, put_points, quick_select, take_points
@@ -927,6 +927,10 @@ def take_as_numpy(self, /, indices, axis=None, out=None, mode="raise"):
 cdef object taken(a, indices, axis, out, mode):
     if records(a, None):
         return record("take", (a, indices, axis, mode), take, (a, indices, axis, out, mode), {})
+    if out is None and mode != "raise":
+        quick = at_once(np.take, (a, indices, axis, None, mode))
+        if quick is not LATER:
+            return quick
     cdef ndarray source = as_array(a), result
     cdef int k = 0
     if axis is None:

@@ -104,7 +104,7 @@ def arange(start_or_stop=None, /, stop=None, step=None, dtype=None, *, device=No
     numbers = [_number(x) for x in (start, stop, step)]
     if all(x is None or type(x) in (int, float) and abs(x) < 1 << 53 for x in numbers):
         first, last, by = _limits(*numbers)
-        if by and SMALL < (last - first) / by < 1 << 53:
+        if by and 16 * SMALL < (last - first) / by < 1 << 53:
             result = _long_range(first, last, by, dtype)
             if result is not None:
                 return result

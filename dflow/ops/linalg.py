@@ -553,7 +553,7 @@ def matmul(x1, x2, /):
 @op("a, v", "a, a, axis=0")
 def vecdot(x1, x2, /, *, axis=-1):
     """The dot products of vectors along an axis."""
-    return wrap_ufunc(numpy.vecdot)(x1, x2, axis=axis)
+    return linear.vecdot(x1, x2) if axis == -1 else linear.vecdot(x1, x2, axis=axis)
 
 
 @op("f, f", "a, a, axes=2")

@@ -13,7 +13,6 @@ import functools
 import hashlib
 import math
 import operator
-import threading
 import warnings
 
 import numpy
@@ -28,7 +27,7 @@ from dflow._functions.numpy_inline import LATER, as_scalar, at_once, or_else
 from dflow._functions.random import KERNELS, Counter
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._kernels.dtypes import NotHeld, dtypes
-from dflow.ops import distributions, mersenne
+from dflow.ops import distributions, generators, mersenne
 from dflow.ops.creation import arange
 from dflow.ops.distributions import COUNTS, DISTRIBUTIONS, OF_GAMMA, OTHERS, PARAMETERS, STANDARD, VECTORS, by_shape
 from dflow.ops.fallback import any_of_ours, arrays_in, checked, plain, seen, stand_in, task, unwrap, wrap
@@ -257,29 +256,6 @@ def _payload(generator, fill, part):
     return run
 
 
-_mine = threading.local()
-
-
-def _block(key, index):
-    """NumPy's generator of a block of numbers: this thread's, put there, as to make one takes ten times as long."""
-    found = _mine.__dict__.get("found")
-    if found is None:
-        from numpy.random import Generator, Philox
-        state = Philox(0).state                         # with nothing in its buffer
-        state["state"]["counter"] = numpy.zeros(4, numpy.uint64)
-        found = _mine.found = Generator(Philox(0)), state
-    generator, state = found
-    state["state"]["counter"][2] = index
-    state["state"]["key"] = key
-    generator.bit_generator.state = state
-    return generator
-
-
-@functools.cache
-def _older():
-    return numpy.random.RandomState(0)
-
-
 class Stream:
     """A sequence of draws: what Generator and the older interface share."""
 
@@ -334,7 +310,7 @@ class Stream:
             self._key = seed.generate_state(2, numpy.uint64)
         key, index = self._key, self._counter.count()
 
-        return functools.partial(_block, key, index)
+        return functools.partial(generators.of_block, key, index)
 
     def _fill(self, shape, dtype, fill, cut=True, reads=()):
         """A pending array that fill(generator, window of a part of it) writes, block by block when `cut`.
@@ -861,7 +837,7 @@ class Shared(Stream):
     def start(self, seed):
         """The same, of this stream alone, as MXNet's seed() leaves NumPy's as it is."""
         if seed is not None:
-            _older().seed(plain(seed))          # its errors
+            generators.older().seed(plain(seed))        # its errors
             seed = mersenne.short(numpy.asarray(plain(seed)).tolist())
         self._start(seed)
 

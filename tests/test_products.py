@@ -223,6 +223,26 @@ def test_mixed_types():
             check(draw((70, 80), a), draw((80, 90), b, 1))
 
 
+@pytest.mark.parametrize("product", [np.matmul, np.dot])
+@pytest.mark.parametrize("n", [2, 80])
+def test_a_gradient_knows_that_a_product_overwrote_what_it_needs(product, n):
+    from dflow import autograd
+    a, x, w = np.ones((n, n)), np.ones((n, n)), np.ones((n, n))
+    w.attach_grad()
+    with autograd.record():
+        y = (w * x).sum()
+    assert product(a, a, out=x) is x and (x == n).all()
+    with pytest.raises(ValueError, match="was written to since"):
+        y.backward()
+
+
+def test_a_product_is_not_written_into_a_value():
+    a, s = np.ones(3), np.ones(3)[0]
+    with pytest.raises(TypeError, match="return arrays must be of ArrayType"):
+        np.matmul(a, a, out=s)
+    assert s == 1
+
+
 OUTS = ("np.matmul(x, y, out=out)", "np.matmul(x, y, out=out[::2])", "np.matmul(x, y, out=out.T)",
         "np.matmul(x, y, out=x)",
         "np.matmul(x, y, out=y)", "np.matmul(x, y.T, out=x[::-1])", "np.matmul(x, y, out=out[:, ::-1])",

@@ -601,7 +601,7 @@ cdef object product_into(ufunc u, object x, object y, ndarray out):
     """A small product, which is copied to where it is to be; else None."""
     cdef ndarray made
     cdef Plan* p
-    if not is_ours(x) or not is_ours(y) or (<ndarray>x).size + (<ndarray>y).size > SMALL or out.flags & READONLY:
+    if not is_ours(x) or not is_ours(y) or (<ndarray>x).size + (<ndarray>y).size > SMALL or out.flags & (READONLY | SCALAR):
         return None
     p = u.binary[(<ndarray>x).code * NKINDS + (<ndarray>y).code]
     if p == NULL or p.codes[2] != out.code or records(out, None):
@@ -609,6 +609,7 @@ cdef object product_into(ufunc u, object x, object y, ndarray out):
     made = product(p, <ndarray>x, <ndarray>y)
     if made is None or not same_shape(made, out):
         return None
+    out.st.version += 1
     assign(out, made)
     return out
 

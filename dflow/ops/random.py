@@ -332,7 +332,8 @@ class Stream:
         """
         ours = arrays_in(parameters)
         if math.prod(shape) < SMALL and all(x.is_ready() and x.size < SMALL for x in ours):
-            return as_scalar(as_array(numpy.asarray(draw(self._task()(), seen(parameters, plain), shape), dtype)))
+            generator, values = self._task(), seen(parameters, plain)
+            return as_scalar(as_array(numpy.asarray(draw(generator(), values, shape), dtype)))
 
         def fill(generator, w):
             w[...] = draw(generator, seen(parameters), w.shape)

@@ -136,7 +136,7 @@ cdef dict core_sizes(object u, list operands, list groups):
     for i, names in enumerate(groups):
         if operands[i] is None:
             continue
-        if not isinstance(operands[i], ndarray):
+        if i >= u.nin:
             check_out(operands[i])
         a = <ndarray>operands[i]
         if len(names) > a.ndim:

@@ -447,11 +447,14 @@ cdef ndarray direct_binary(Plan* p, object a, object b):
     """The same of two operands."""
     cdef Plan same
     cdef ndarray out = quick_binary(p, a, b, None)
-    if out is None and not p.direct and is_ours(a) and is_ours(b):
+    if out is None and not p.direct and (is_ours(a) or p.codes[0] != BOOL) and (is_ours(b) or p.codes[1] != BOOL):
         same = p[0]
         same.direct = True
         p = &same
-        a, b = cast(<ndarray>a, p.codes[0]), cast(<ndarray>b, p.codes[1])
+        if is_ours(a):
+            a = cast(<ndarray>a, p.codes[0])
+        if is_ours(b):
+            b = cast(<ndarray>b, p.codes[1])
     if out is None:
         out = queue_binary(p, a, b, None)
     return launch_direct(p, a, b, None) if out is None else out

@@ -470,6 +470,8 @@ cdef int compute_one(Sketch* s, Kernel* k, int operation, int a, int b) noexcept
     if operation == SQUARE:
         operation, b = MULTIPLY, a
     if operation == MULTIPLY and s.paired:
+        if s.values[a].step.op == STEP_LOAD_NARROW:     # real: the same bits, and its zeros are not waited for
+            a, b = b, a
         return new_value(s, STEP_PAIR_MULTIPLY, a, b)
     if operation == CONJUGATE:
         return new_value(s, STEP_XOR, a, literal(s, LITERAL_CONJUGATE))

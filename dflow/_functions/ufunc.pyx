@@ -601,7 +601,8 @@ cdef object product_into(ufunc u, object x, object y, ndarray out):
     """A small product, which is copied to where it is to be; else None."""
     cdef ndarray made
     cdef Plan* p
-    if not is_ours(x) or not is_ours(y) or (<ndarray>x).size + (<ndarray>y).size > SMALL or out.flags & (READONLY | SCALAR):
+    if not is_ours(x) or not is_ours(y) or (<ndarray>x).size + (<ndarray>y).size > SMALL or (
+            out.flags & (READONLY | SCALAR)):
         return None
     p = u.binary[(<ndarray>x).code * NKINDS + (<ndarray>y).code]
     if p == NULL or p.codes[2] != out.code or records(out, None):

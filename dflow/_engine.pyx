@@ -697,6 +697,9 @@ def check_idle():
         assert not any_ready(used[i]), f"a queue of lane {used[i].number} is not empty"
     assert load_i64(&shared.host_tasks) == 0, "a host task is pending"
     assert load_int(&shared.helping) == shared.waiting_all == shared.waiting_room == 0, "a thread waits"
+    assert load_int(&shared.opening) == 0, "a kernel is to be split"
+    for i in range(shared.nlanes):
+        assert used[i].parking.hosting == used[i].parking.engaged == 0, f"lane {used[i].number} counts who is at work"
     assert all_at_rest(), "a worker is running"
 
 cdef bint all_at_rest() noexcept:

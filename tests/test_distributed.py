@@ -571,7 +571,9 @@ def notes_of(make):
 def test_an_error_has_its_lines(client):
     """Those of the program: where it was made, by whom it was handed over, and where it was to be summed."""
     second = sorted(addresses(client))[1]
-    for (made, rank, summed), reported in dflow.distributed.run(client, notes_of, singular):
+    for notes, reported in dflow.distributed.run(client, notes_of, singular):
+        assert len(notes) == 3, notes
+        made, rank, summed = notes
         assert re.fullmatch(r"submitted at .*test_distributed.py:\d+ in singular: inv", made)
         assert rank == f"handed over by rank 1 at {second} for the sum of 'x'"
         assert re.fullmatch(r"submitted at .*test_distributed.py:\d+ in notes_of: host task", summed)

@@ -361,7 +361,8 @@ def test_who_is_woken_for_what_is_waited_for_stays_awake_for_its_parts():
             return len(events.record.of(WOKE))
 
         counts = []                                         # on a busy machine workers are late, and others are woken
-        assert any(counts.append(woken()) or counts[-1] < 30 for _ in range(10)), counts
+        assert any(counts.append(woken()) or counts[-1] < 30 for _ in range(10)), (
+            counts, dflow.engine.statistics(), [thread.name for thread in threading.enumerate()])
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system does not say on which core a thread runs")

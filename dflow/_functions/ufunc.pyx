@@ -565,7 +565,7 @@ cdef inline object quick_call(ufunc u, PyObject** inputs, object out):
     if u.nin == 1:
         if out is not None or u.nout != 1:
             return None
-        quick = None if is_ours(x) and (<ndarray>x).ndim else of_numbers(u, inputs)
+        quick = None if is_ours(x) and (<ndarray>x).ndim or u.core is not None else of_numbers(u, inputs)
         if quick is not None or not is_ours(x):
             return quick
         p = u.unary[(<ndarray>x).code]
@@ -602,7 +602,7 @@ cdef object product_into(ufunc u, object x, object y, ndarray out):
     cdef ndarray made
     cdef Plan* p
     if not is_ours(x) or not is_ours(y) or (<ndarray>x).size + (<ndarray>y).size > SMALL or (
-            out.flags & (READONLY | SCALAR)):
+            out.flags & (READONLY | SCALAR)) or not is_near(<ndarray>x) or not is_near(<ndarray>y):
         return None
     p = u.binary[(<ndarray>x).code * NKINDS + (<ndarray>y).code]
     if p == NULL or p.codes[2] != out.code or records(out, None):

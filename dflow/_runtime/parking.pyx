@@ -216,8 +216,8 @@ cdef bint begin_search(Lane* lane) noexcept nogil:
     return cas_int(&lane.parking.searching, 0, 1)
 
 cdef void end_search(Lane* lane) noexcept nogil:
-    store_i64(&lane.parking.relied, 0)
     add_int(&lane.parking.searching, -1)
+    store_i64(&lane.parking.relied, 0)
     full_fence()                    # pairs with wake_worker(): who pushed before relied on it
 
 cdef long long search_ends(Lane* lane) noexcept nogil:
@@ -248,7 +248,7 @@ cdef bint look_around(Runner* me, long long until) noexcept nogil:
                 enter(me)
                 start_group()
                 leave(me)
-        elif now > until and load_int(&shared.opening) == 0:
+        elif now > until and (load_int(&shared.opening) == 0 or me.lane.number >= COPIES_TO):
             return False
     return now < until
 

@@ -138,11 +138,12 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     """The covariance of variables, one a row."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
-    x = _variables(m, rowvar, dtype)
     if fweights is not None or aweights is not None:
         result = at_once(numpy.cov, (m, y, rowvar, bias, ddof, fweights, aweights), {"dtype": dtype})
         if result is not LATER:
             return no_scalars(result)
+    x = _variables(m, rowvar, dtype)
+    if fweights is not None or aweights is not None:
         return _weighted_cov(m, y, x, rowvar, dtype, bias=bias, ddof=ddof, fweights=fweights, aweights=aweights)
     if y is not None:
         from dflow._functions.joining import concatenate

@@ -5,6 +5,7 @@ What is done is seen through events and engine counters, for whoever asks an arr
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -382,17 +383,18 @@ def test_who_is_woken_for_what_is_waited_for_stays_awake_for_its_parts():
 def test_none_is_woken_on_the_core_of_a_thread_that_works():
     """Where other workers have all other cores it may run on each: bound to the core of who has woken it, and goes on,
     it would wait for milliseconds."""
-    def worker(number):
-        for task in pathlib.Path("/proc/self/task").iterdir():
-            if (task / "comm").read_text().strip() == f"dflow cpu0.{number}":
-                return int(task.name)
-        raise AssertionError(f"no worker {number}")
+    def workers():                  # that have begun
+        tasks = [task for task in pathlib.Path("/proc/self/task").iterdir()
+                 if re.fullmatch(r"dflow cpu0\.\d+", (task / "comm").read_text().strip())]
+        return [int(task.name) for task in tasks]
 
     allowed = os.sched_getaffinity(0)
     if len(allowed) < 2:
         pytest.skip("one core")
     with configured(workers=len(allowed)):
         x = np.array(numpy.random.default_rng(0).random((300, 300)))
+        np.linalg.inv(x).wait_to_read()                     # they begin with the first task
+        assert poll(lambda: len(workers()) >= len(allowed))
         with Gate() as gate:
             for _ in range(len(allowed) - 1):
                 gate.hold()
@@ -402,7 +404,6 @@ def test_none_is_woken_on_the_core_of_a_thread_that_works():
                     for _ in range(4):
                         sleep(0.001)
                         np.linalg.inv(x).wait_to_read()
-                        cores = [os.sched_getaffinity(worker(1 + n)) for n in range(len(allowed))]
-                        assert {core} not in cores
+                        assert {core} not in [os.sched_getaffinity(task) for task in workers()]
                 finally:
                     os.sched_setaffinity(threading.get_native_id(), allowed)

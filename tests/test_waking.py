@@ -3,9 +3,6 @@
 What is done is seen through events and engine counters, for whoever asks an array whether it is ready wakes a worker.
 """
 
-import os
-import pathlib
-import re
 import signal
 import subprocess
 import sys
@@ -377,35 +374,3 @@ def test_who_is_woken_for_what_is_waited_for_stays_awake_for_its_parts():
                               check=True)
         counts.append(int(done.stdout))
         assert len(counts) < 10, counts
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system does not say on which core a thread runs")
-def test_none_is_woken_on_the_core_of_a_thread_that_works():
-    """Where other workers have all other cores it may run on each: bound to the core of who has woken it, and goes on,
-    it would wait for milliseconds."""
-    def workers():                  # that have begun
-        return [int(task.name) for task in pathlib.Path("/proc/self/task").iterdir()
-                if re.fullmatch(r"dflow cpu0\.\d+", (task / "comm").read_text().strip())]
-
-    allowed = os.sched_getaffinity(0)
-    if len(allowed) < 2:
-        pytest.skip("one core")
-    with configured(workers=len(allowed)):
-        x = np.array(numpy.random.default_rng(0).random((300, 300)))
-        np.linalg.inv(x).wait_to_read()                     # they begin with the first task
-        assert poll(lambda: len(workers()) >= len(allowed))
-        with Gate() as gate:
-            for _ in range(len(allowed) - 1):
-                gate.hold()
-            for core in allowed:                            # of this thread
-                os.sched_setaffinity(threading.get_native_id(), {core})
-                try:
-                    for _ in range(20):                     # one may be awake, bound to where it was woken before
-                        sleep(0.002)
-                        np.linalg.inv(x).wait_to_read()
-                        if {core} not in [os.sched_getaffinity(task) for task in workers()]:
-                            break
-                    else:
-                        raise AssertionError(f"a worker is bound to core {core}")
-                finally:
-                    os.sched_setaffinity(threading.get_native_id(), allowed)

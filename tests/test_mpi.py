@@ -1,8 +1,8 @@
 """The processes of an MPI program as ranks of a group: programs of several processes, by mpiexec."""
 
 import os
-import shutil
 import re
+import shutil
 import subprocess
 import sys
 import textwrap

@@ -64,10 +64,6 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
         result = at_once(_c_einsum, operands, small=_few(operands[0], getattr(operands[1], "itemsize", 8)))
         if result is not LATER:
             return result
-    elif plain and len(operands) > 3:
-        result = at_once(_c_einsum, operands, small=FEW)
-        if result is not LATER:
-            return result
     if not plain:
         numpy.can_cast(float, float, casting)           # its own error for a rule that there is not
         native(dtype)

@@ -40,7 +40,6 @@ cdef enum CostModel:        # growth of its time with its core dimensions
 
 cdef enum Resource:         # of a library, besides a core
     BLAS = 1                # may enter NumPy's BLAS, which others may be using: see _kernels/blas_library.pxd
-    LOCKS = 2               # takes a lock of OpenBLAS for each matrix, which small ones do nothing but wait for
 
 cdef enum DataTag:          # type of `data`, with the function by which code outside the loop gets it
     DATA_OPAQUE             # any: the loop alone reads it

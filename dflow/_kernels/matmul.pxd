@@ -36,5 +36,6 @@ cdef enum BlasUse:              # how a loop uses NumPy's BLAS: see _runtime/gat
     UNUSED
     SHARED                      # with one thread, beside others
     ALONE                       # with all threads
+    BY_TURNS                    # with one, and does little but take its locks: one is as fast as two beside each other
 
 cdef int blas_use(Kernel* k, intp* dims, intp* steps) noexcept nogil    # of a call of a kernel with BLAS

@@ -10,7 +10,7 @@ from libc.limits cimport INT_MAX
 from libc.math cimport sqrt
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
-    BLAS, CUBIC, DATA_GUARDED, DATA_PRODUCT, intp, Kernel, LOCKS, loop_t, MAY_RAISE, PRODUCT)
+    BLAS, CUBIC, DATA_GUARDED, DATA_PRODUCT, intp, Kernel, loop_t, MAY_RAISE, PRODUCT)
 from dflow._kernels.blas_library cimport (
     MATRICES, begin_call, end_call, find_numpy_blas, numpy_blas, restore_threads, scipy_blas, scipy_routines,
     tiles_wanted, use_one_thread)
@@ -384,9 +384,12 @@ cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's 
     int columns                 # that of how many columns are solved for; 0: it solves nothing
     int doubles                 # in an element, if these may be cut into parts; else 0
     intp small                  # up to which core dimensions OpenBLAS has one thread
+    intp tiny                   # up to which it does little but take its locks
 
 RECTANGULAR = ("svd", "qr", "lstsq")
 TRIANGLES = (*RECTANGULAR, "eig")       # products with triangles in them use all of OpenBLAS's threads, however small
+# The order up to which two threads are no faster than one with a stack of matrices. What takes longer for each has none.
+TINY = {"det": 6, "slogdet": 6, "inv": 2, "solve": 4, "solve1": 4, "cholesky_lo": 6, "cholesky_up": 6}
 VECTORS = {np.vecdot: 10_000, np.matvec: 90, np.vecmat: 90} if hasattr(np, "vecmat") else {}
 
 cdef inline Guarded* guarded_of(Kernel* k) noexcept nogil:
@@ -413,6 +416,7 @@ cdef int guard_blas(Kernel* k, object ufunc, int code) except -1:
     w.itemsize = itemsize
     w.ndims = len(set(re.findall(r"\w+", ufunc.signature)))
     w.small = VECTORS.get(ufunc, 8 if name.startswith(TRIANGLES) else 90)
+    w.tiny = TINY.get(name, 0)
     w.first = w.last = ufunc not in VECTORS
     if name.startswith(RECTANGULAR):
         w.last = 2
@@ -424,8 +428,6 @@ cdef int guard_blas(Kernel* k, object ufunc, int code) except -1:
     k.resources |= BLAS
     if ufunc not in VECTORS:
         k.cost_model = CUBIC
-        if not name.startswith(TRIANGLES):
-            k.resources |= LOCKS
     return 0
 
 cdef void guarded_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
@@ -463,7 +465,7 @@ cdef int guarded_use(Guarded* w, intp* dims) noexcept nogil:
     if in_parts(w, dims):
         return SHARED
     if largest_of(w, dims) <= w.small:
-        return UNUSED
+        return BY_TURNS if dims[1] <= w.tiny else UNUSED
     return ALONE if n >= (ALL_PRODUCTS if w.columns and dims[w.columns] >= n // 2 else ALL_THREADS) else SHARED
 
 cdef int product_use(Product* w, intp* dims, intp* core) noexcept nogil:

@@ -4,7 +4,7 @@ from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
-    BLAS, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, LOCKS, MAY_RAISE, ON_DISK, PRODUCT,
+    BLAS, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, MAY_RAISE, ON_DISK, PRODUCT,
     REDUCES, ROWS, VALUES_FAIL)
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_double, load_i64,
@@ -37,7 +37,7 @@ from dflow._runtime.splits cimport (
 from dflow._base.allocator cimport *
 from dflow._runtime.cancel cimport all_cancelled, any_cancelled, cancelled_poison, cancels, is_cancelled
 from dflow._runtime.events cimport note_natives, note_never_run, note_part, note_ran, reserve_events, watched
-from dflow._runtime.tuning cimport GRAIN_NS, LEAST_BESIDE, LONG_NS, SHARE_NS, SHARES, SPLIT_NS
+from dflow._runtime.tuning cimport GRAIN_NS, LONG_NS, SHARE_NS, SHARES, SPLIT_NS
 
 cdef extern from "Python.h" nogil:
     PyObject* PyObject_CallOneArg(PyObject*, PyObject*)
@@ -206,7 +206,7 @@ cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
         least = 1
     elif t.ndim == 1 and t.ncore and 0 < labs(steps[0]) < labs(steps[t.nops]):
         least = max(least, LEAST_ACROSS)        # several threads would read the same lines
-    if use_of(t) == ALONE or t.kernel.resources & LOCKS and task_dims(t)[t.ndim] < LEAST_BESIDE:
+    if use_of(t) >= ALONE:
         least = rows
     if t.kernel.flags & REDUCES and t.ndim == 1 and (
             plan_bands(fold_of(t.kernel), args, task_dims(t), task_strides(t), &a)):

@@ -5,7 +5,7 @@ from dflow._base.atomics cimport invariant, load_int, load_ptr, store_int
 from dflow._base.locks cimport GATE_LOCK, lock, unlock
 from dflow._base.threads cimport sleep_ns
 from dflow._kernels.blas_library cimport blas_after_fork, blas_after_fork_in_parent, one_thread_each, threads_again
-from dflow._kernels.matmul cimport ALONE, SHARED, UNUSED, blas_use
+from dflow._kernels.matmul cimport ALONE, BY_TURNS, SHARED, UNUSED, blas_use
 from dflow._runtime.graph cimport *
 from dflow._runtime.queues cimport Queue, enqueue, pop_taken
 
@@ -18,6 +18,8 @@ cdef int use_of(Task* t) noexcept nogil:
 cdef bint gate_closed(int use) noexcept nogil:
     if use == UNUSED:
         return False
+    if use == BY_TURNS:
+        return load_int(&gate.tiny) != 0
     if use == ALONE:
         return load_int(&gate.alone) or load_int(&gate.inside)
     return load_int(&gate.alone) or (load_ptr(&gate.lonely.head) != NULL and load_int(&gate.welcome) == 0)
@@ -27,8 +29,13 @@ cdef bint enter_gate(int use, bint yields) noexcept nogil:
     if use == UNUSED:
         return True
     lock(&gate.lock, GATE_LOCK)
-    may = not gate_closed(use) if yields else not gate.alone and (use == SHARED or gate.inside == 0)
-    if may and use == ALONE:
+    if use == BY_TURNS:
+        may = gate.tiny == 0 or not yields
+    else:
+        may = not gate_closed(use) if yields else not gate.alone and (use == SHARED or gate.inside == 0)
+    if may and use == BY_TURNS:
+        store_int(&gate.tiny, gate.tiny + 1)
+    elif may and use == ALONE:
         store_int(&gate.alone, 1)
     elif may:
         store_int(&gate.inside, gate.inside + 1)
@@ -46,11 +53,13 @@ cdef void leave_gate(int use) noexcept nogil:
     if use == SHARED:
         threads_again()
     lock(&gate.lock, GATE_LOCK)
-    if use == ALONE:
+    if use == BY_TURNS:
+        store_int(&gate.tiny, gate.tiny - 1)
+    elif use == ALONE:
         store_int(&gate.alone, 0)
     else:
         store_int(&gate.inside, gate.inside - 1)
-    invariant(gate.inside >= 0, b"who leaves the gate has entered it")
+    invariant(gate.inside >= 0 and gate.tiny >= 0, b"who leaves the gate has entered it")
     unlock(&gate.lock)
 
 cdef bint hold_back(Task* t, int use) noexcept nogil:
@@ -58,7 +67,7 @@ cdef bint hold_back(Task* t, int use) noexcept nogil:
     cdef bint closed = gate_closed(use)
     if closed:
         store_int(&t.state, IDLE)
-        enqueue(&gate.lonely if use == ALONE else &gate.sharing, t)
+        enqueue(&gate.turns if use == BY_TURNS else &gate.lonely if use == ALONE else &gate.sharing, t)
     unlock(&gate.lock)
     return closed
 
@@ -66,7 +75,7 @@ cdef Task* release_held_back() noexcept nogil:
     cdef Task* released = NULL
     cdef Task* t
     # Who held a task back while the caller was inside did so under the lock, before the caller left: it is seen.
-    if load_ptr(&gate.sharing.head) == NULL and load_ptr(&gate.lonely.head) == NULL:
+    if load_ptr(&gate.sharing.head) == load_ptr(&gate.lonely.head) == load_ptr(&gate.turns.head) == NULL:
         return NULL
     lock(&gate.lock, GATE_LOCK)
     if not gate.alone:
@@ -81,12 +90,19 @@ cdef Task* release_held_back() noexcept nogil:
             released = pop_taken(&gate.lonely)
             if released != NULL:
                 released.next = NULL
+    if gate.tiny == 0:
+        t = pop_taken(&gate.turns)
+        if t != NULL:
+            t.next = released
+            released = t
     unlock(&gate.lock)
     return released
 
 cdef Task* take_held_back() noexcept nogil:
     cdef Task* t = pop_taken(&gate.sharing)
-    return t if t != NULL else pop_taken(&gate.lonely)
+    if t == NULL:
+        t = pop_taken(&gate.lonely)
+    return t if t != NULL else pop_taken(&gate.turns)
 
 cdef void gate_before_fork() noexcept:
     """OpenBLAS ends its threads at a fork, and a call that uses them would wait for ever for what they had not done."""
@@ -108,6 +124,6 @@ cdef void gate_after_fork_in_parent() noexcept:
     unlock(&gate.lock)
 
 cdef void gate_after_fork() noexcept:
-    gate.lock = gate.inside = gate.alone = gate.welcome = 0
-    gate.sharing.lock = gate.lonely.lock = 0
+    gate.lock = gate.inside = gate.alone = gate.tiny = gate.welcome = 0
+    gate.sharing.lock = gate.lonely.lock = gate.turns.lock = 0
     blas_after_fork()

@@ -70,6 +70,7 @@ cdef void look(Survey* v) noexcept:
             add_queue(v, &lane.queues[i], QUEUED)
     add_queue(v, &gate.sharing, HELD_BACK)
     add_queue(v, &gate.lonely, HELD_BACK)
+    add_queue(v, &gate.turns, HELD_BACK)
     if open_leader() != NULL:
         add(v, open_leader(), OPEN)
     i = 0

@@ -25,9 +25,10 @@ cdef enum:
     GRACE_NS = 2000         # for which such a replay waits, for each in a row that found something pending
     RIPE_NS = 8000          # for which nobody has joined an open group that an idle worker then takes,
     RIPE_PART = 32          # and this part of the group's cost: to be joined may save more
-    SPIN_NS = 20000         # for which a waiting thread looks around before it sleeps
+    SPIN_NS = 20000         # for which a waiting thread looks around before it sleeps, at least
     LULL_NS = 50000         # after which a thread that has submitted nothing may be gone from its core
-    WATCH_NS = 200000       # for which one idle worker looks around: to wake it costs the submitter 20 to 100 us
+    WATCH_NS = 200000       # for which one idle worker looks around: to wake it costs the submitter 20 to 100 us; and who waits,
+                            # where it has a core for itself
     HABIT_NS = 1000000      # for which it counts that who waited ran what a worker was to be woken for
     PATIENCE_NS = 1000000   # for which a wait for room holds out for an eighth of the budget, then takes just enough
     TURN_NS = 10000000      # for which a chain of tasks may keep a worker from others that are queued
@@ -43,7 +44,6 @@ cdef enum:
     COUNT_AFTER = 4096      # submissions between looks at how many are pending
     TASK_BYTES = 200        # memory of a pending task, about
     SHARES = 16             # of a kernel that is split, unless they would be longer than GRAIN_NS, or too short
-    LEAST_BESIDE = 5        # rows of matrices that gain by two threads although each takes a lock of the library
     VECTOR_PRODUCT = 3      # times the cost of a product, for a matrix times a vector: an element is read for one use;
     FAR_PRODUCT = 8         # for one of so many elements that
     FAR = 1 << 18           # no core's own cache has them

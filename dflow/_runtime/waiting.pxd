@@ -5,7 +5,8 @@ What it waits for is a Wait, of one of the kinds below; finished() says whether 
     2.  claims what is needed out of turn, while a core is free for it, without;
     3.  becomes a runner, and helps: with what it needs, with split kernels, with anything else; a Python function it
         has run by a deputy (_runtime/threads.pxd);
-    4.  looks around for SPIN_NS, then sleeps until something is done, and looks at signals every SLICE_NS.
+    4.  looks around for SPIN_NS, or WATCH_NS if no worker wants for its core, then sleeps until something is done, and
+        looks at signals every SLICE_NS.
 """
 
 from dflow._kernels.kernel cimport intp

@@ -29,7 +29,7 @@ from dflow._runtime.threads cimport may_send, release_deputy, send_deputy
 from dflow._runtime.cancel cimport any_cancelled, cancels
 from dflow._runtime.cancelling cimport cancel_everything
 from dflow._runtime.events cimport note_ran, note_waited, watched
-from dflow._runtime.tuning cimport CALL_NS, MAX_FUTILE, MIDDLING, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WORTH_NS
+from dflow._runtime.tuning cimport CALL_NS, MAX_FUTILE, MIDDLING, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WATCH_NS, WORTH_NS
 
 memory_budget = 1 << 62
 
@@ -124,6 +124,15 @@ cdef bint any_core_free() noexcept nogil:
     for i in range(load_int(&shared.nlanes)):
         if core_free(used[i]):
             return True
+    return False
+
+cdef bint core_to_spare() noexcept nogil:
+    """Whether no worker wants for the core of a thread that waits awake."""
+    cdef int i, idle
+    for i in range(load_int(&shared.nlanes)):
+        idle = load_int(&used[i].parking.sleeping) + load_int(&used[i].parking.searching)
+        if used[i].number < CPUS and idle >= load_int(&shared.helping):
+            return load_int(&shared.apart) == 0
     return False
 
 cdef bint is_small(Task* t, double most) noexcept nogil:
@@ -261,7 +270,8 @@ cdef bint help_until(Runner* me, Wait* w) noexcept nogil:
             run_chain(me, t, w, start)
         elif w.joined:
             helped = now_ns()           # there may be more of it
-        elif now - helped < SPIN_NS or load_int(&shared.opening) and any_core_free():
+        elif (now - helped < SPIN_NS or now - helped < WATCH_NS and core_to_spare()
+              or load_int(&shared.opening) and any_core_free()):
             sched_yield()
         else:
             add_int(&shared.helping, -1)

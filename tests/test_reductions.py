@@ -215,6 +215,37 @@ def test_what_is_cast_and_large(shape):
             held = gate.hold(x)
             found = [(axis, dtype, np.sum(a, axis, dtype)) for a in (x, held) for axis in (0, 1)
                      for dtype in (None, "f8")]
+            rare = [(axis, name, reduce(np, name, a < 1 if name == "any" else a, axis=axis)) for a in (x, held)
+                    for axis in (0, 1) for name in ("any", "all", "logical_xor")]
             gate.open()
             for axis, dtype, total in found:
                 assert_same(total, numpy.sum(source, axis, dtype))
+            for axis, name, result in rare:
+                assert_same(result, reduce(numpy, name, source < 1 if name == "any" else source, axis=axis))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_extremes_of_anything(dtype):
+    """Among NaNs, infinities and zeros of both signs: NumPy's numbers; of zeros the sign, of NaNs the first one in
+    whatever parts they are found; and no warning."""
+    random = numpy.random.default_rng(14)
+    pools = ([0.0, -0.0], [-1, 0.0, -0.0], [0.0, -0.0, numpy.nan], [numpy.inf, -numpy.inf, numpy.nan], [-numpy.inf],
+             [numpy.nan, -numpy.nan], [numpy.nan, 3, -2], [1, 2, 3])
+    with numpy.errstate(all="raise"):
+        for _ in range(150):
+            a = random.choice(pools[random.integers(len(pools))], int(10 ** random.uniform(0, 5.5))).astype(dtype)
+            if random.random() < 0.5:
+                a[random.integers(a.size)] = random.choice([0.0, -0.0, 7, numpy.nan])
+            step = random.choice([1, 1, 3, -1])
+            for name in ("maximum", "minimum", "fmax", "fmin"):
+                theirs = getattr(numpy, name).reduce(a[::step])
+                with Gate() as gate:
+                    x = np.array(a)
+                    found = [getattr(np, name).reduce(y[::step]) for y in (x, gate.hold(x), -(-gate.hold(x)))]
+                    gate.open()
+                found = [result.asnumpy() for result in found]
+                assert numpy.array_equal(found, [theirs] * 3, equal_nan=True)
+                assert not step == 1 or len(set(numpy.signbit(found).tolist())) == 1
+                if step == 1 and theirs == 0:       # the larger zero is the positive one
+                    zeros = numpy.signbit(a[a == 0])
+                    assert numpy.signbit(found[0]) == (zeros.all() if "max" in name else zeros.any())

@@ -213,21 +213,33 @@ def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
         return made_like(np.asanyarray, like, a, dtype, order, device, copy)
     return made_or_like(array_of, np.asanyarray, None, a, dtype, order, device, copy)
 
-cdef PyObject* asarray_of_one(PyObject* module, PyObject** args, Py_ssize_t nargs, PyObject* names) except NULL:
-    """asarray(), but an array alone is given back before the other arguments, which take longer, are looked at."""
+# asarray() and asanyarray(), but an array alone is given back before the other arguments, which take longer, are looked
+# at.
+cdef object whole_asarray = asarray, whole_asanyarray = asanyarray
+
+cdef PyObject* of_one(object whole, PyObject** args, Py_ssize_t nargs, PyObject* names) except NULL:
     if nargs == 1 and names == NULL and is_ours(<object>args[0]) and not (<ndarray>args[0]).flags & SCALAR:
         Py_INCREF(<object>args[0])
         return args[0]
-    return PyObject_Vectorcall(<PyObject*>whole_asarray, args, nargs, names)
+    return PyObject_Vectorcall(<PyObject*>whole, args, nargs, names)
 
-cdef PyMethodDef asarray_method
-cdef object whole_asarray
-whole_asarray = asarray
-asarray_method.ml_name = b"asarray"
-asarray_method.ml_meth = <void*>asarray_of_one
-asarray_method.ml_flags = METH_FASTCALL | METH_KEYWORDS
-asarray_method.ml_doc = (<PyCFunctionObject*><PyObject*>whole_asarray).m_ml.ml_doc
-asarray = PyCFunction_NewEx(&asarray_method, <PyObject*>NULL, "dflow.numpy")
+cdef PyObject* asarray_of_one(PyObject* module, PyObject** args, Py_ssize_t nargs, PyObject* names) except NULL:
+    return of_one(whole_asarray, args, nargs, names)
+
+cdef PyObject* asanyarray_of_one(PyObject* module, PyObject** args, Py_ssize_t nargs, PyObject* names) except NULL:
+    return of_one(whole_asanyarray, args, nargs, names)
+
+cdef PyMethodDef asarray_method, asanyarray_method
+
+cdef object quick(PyMethodDef* method, void* function, object whole):
+    cdef PyMethodDef* given = (<PyCFunctionObject*><PyObject*>whole).m_ml
+    method.ml_name, method.ml_doc = given.ml_name, given.ml_doc
+    method.ml_meth = function
+    method.ml_flags = METH_FASTCALL | METH_KEYWORDS
+    return PyCFunction_NewEx(method, <PyObject*>NULL, "dflow.numpy")
+
+asarray = quick(&asarray_method, <void*>asarray_of_one, asarray)
+asanyarray = quick(&asanyarray_method, <void*>asanyarray_of_one, asanyarray)
 
 cdef dict texts = {}                    # of functions in C, which point to them
 

@@ -23,7 +23,7 @@ cdef object add = wrap(np.add), numpys_count = np._core.multiarray.count_nonzero
 
 cdef enum:
     COUNT_ROW = 1 << 16         # elements of a long mask that are counted together
-    FEW = 4096                  # elements that NumPy counts at once
+    FEW = 1 << 15               # elements of eight bytes and more that NumPy counts at once
 
 cdef void count_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
     """mask (n), out (): how many are true."""
@@ -34,24 +34,29 @@ cdef void count_loop(char** args, intp* dims, intp* steps, void* data) noexcept 
 cdef Kernel* count_kernel = kernel_new(b"count_nonzero", 1, 2, count_loop, NULL, ROWS, 0.04)
 
 cdef object count_in_rows(ndarray mask):
-    """What is true in a mask that is ready, by all workers."""
+    """What is true in a long mask, by all workers."""
     cdef intp rows = mask.size // COUNT_ROW, counted = rows * COUNT_ROW
-    cdef ndarray counts = new_array(code_of_index, 1, &rows, True), flat = mask.reshape(-1)
-    along_axis(count_kernel, flat[:counted].reshape(rows, COUNT_ROW), None, counts, 1)
-    return counts.sum() + count_bytes(data_of(flat) + counted, mask.size - counted)
+    cdef intp all_rows = rows + (counted < mask.size)
+    cdef ndarray counts = new_array(code_of_index, 1, &all_rows, True), flat = mask.reshape(-1)
+    along_axis(count_kernel, flat[:counted].reshape(rows, COUNT_ROW), None, counts[:rows], 1)
+    if rows < all_rows:
+        along_axis(count_kernel, flat[counted:].reshape(1, -1), None, counts[rows:], 1)
+    return counts.sum()
 
 def count_nonzero(a, axis=None, *, keepdims=False):
     """How many elements along axes are not zero."""
     cdef ndarray x = as_array(a), out
     cdef intp at_once = 2 * COUNT_ROW if settings.inline_cost > 0 else 0
-    if axis is None and not keepdims and x.size < at_once and (
-            in_order_here(x) if x.code == BOOL else x.size <= FEW and is_here(x)):
+    cdef bint whole = axis is None and not keepdims
+    if whole and x.size < at_once and (
+            in_order_here(x) if x.code == BOOL else (x.itemsize < 8 or x.size <= FEW) and is_here(x)):
         out = new_scalar(code_of_index)
         (<intp*>data_of(out))[0] = count_true(x) if x.code == BOOL else numpys_count(numpy_window(x))
         settings.inlined += 1
         return out
-    if x.code == BOOL and axis is None and not keepdims and x.size >= 2 * COUNT_ROW and in_order_here(x):
-        return count_in_rows(x)
+    if whole and x.size >= 2 * COUNT_ROW and (in_order_here(x) if x.code == BOOL else
+                                              x.itemsize < 8 and x.flags & C_CONTIGUOUS):
+        return count_in_rows(x if x.code == BOOL else x != 0)
     return reduce(add, x if x.code == BOOL else x != 0, axis, INTP, None, keepdims, NO_VALUE, True)
 
 def nonzero(a):

@@ -23,7 +23,7 @@ ctypedef void (*totals_t)(char* out, intp out_step, const char* p, intp step, in
 cdef struct Fold:           # the data of a reduction's kernel
     loop_t loop             # of the binary ufunc
     void* data
-    total_t total           # of n elements in a row, with the bits of the loop; NULL: it has no faster way
+    total_t total           # of n elements in a row, as by the loop; NULL: it has no faster way
     totals_t totals         # of several such; NULL: as well
     int itemsize
     int naxes               # reduced

@@ -53,7 +53,7 @@ cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh, b
 cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil:
     cdef char partial[FOLD_BYTES]
     cdef intp i = 0, block = fold_block(w), span = block
-    if not w.blocked or n <= block:
+    if not w.blocked or n <= block or w.idempotent and w.total != NULL and step == w.itemsize:  # that has no order
         fold_one(w, out, p, n, step, fresh, near)
         return
     while span * block < n:
@@ -191,7 +191,7 @@ cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp s
         out_step = w.itemsize
         if not fresh or w.cast == NULL:
             move_items(out, out_step, result, result_step, n, w.itemsize)
-    if w.total != NULL and w.cast == NULL and out_step == step == w.itemsize and n <= FEW:
+    if w.total != NULL and not w.idempotent and w.cast == NULL and out_step == step == w.itemsize and n <= FEW:
         naxes -= 1
         rows, leap = dims[naxes], steps[naxes]
     inner[0] = inner[2] = out_step
@@ -223,7 +223,7 @@ cdef bint plan_bands(Fold* w, char** args, intp* dims, intp* steps, BandPlan* a)
     a.rows = dims[1]
     a.step = steps[0]
     a.row_step = steps[last + 1]
-    if not w.blocked or w.naxes != 1 or a.n * a.rows <= BAND:
+    if not w.blocked or w.naxes != 1 or a.n * a.rows <= BAND or w.cast != NULL and not w.exact:
         return False
     if a.step == 0 or magnitude(a.step) >= magnitude(a.row_step):
         return False
@@ -242,7 +242,7 @@ cdef bint plan_bands(Fold* w, char** args, intp* dims, intp* steps, BandPlan* a)
 
 cdef void run_bands(void* plan, intp start, intp stop) noexcept nogil:
     cdef BandPlan* a = <BandPlan*>plan
-    cdef intp k, rows
+    cdef intp k, rows, first, most = a.n if a.w.cast == NULL else fold_block(a.w)
     cdef char* p
     cdef char* out
     fp_clear()
@@ -252,18 +252,25 @@ cdef void run_bands(void* plan, intp start, intp stop) noexcept nogil:
         rows = a.rows - k * a.band
         if rows > a.band:
             rows = a.band
-        gather(out, p, a.n, a.step, a.w.itemsize)
-        fold_across(a.w, out, p, a.n, a.w.itemsize, a.step, &rows, &a.row_step, True)
+        if a.w.cast == NULL:
+            gather(out, p, a.n, a.step, a.w.itemsize)
+        first = 0
+        while first < a.n:
+            fold_across(a.w, out + first * a.w.itemsize, p + first * a.step, min(most, a.n - first), a.w.itemsize,
+                        a.step, &rows, &a.row_step, True)
+            first += most
     fp_collect(&a.flags)
 
 cdef void end_bands(BandPlan* a) noexcept nogil:
     cdef intp i, row_step = a.n * a.w.itemsize
     cdef char* first
+    cdef Fold w = a.w[0]
+    w.cast = NULL                       # has been done
     for i in range(a.n):
         first = a.initial + i * a.initial_step if a.initial != NULL else a.partial + i * a.w.itemsize
         memcpy(a.out + i * a.out_step, first, a.w.itemsize)
     fp_clear()
-    fold_across(a.w, a.out, a.partial, a.n, a.out_step, a.w.itemsize, &a.bands, &row_step, a.initial == NULL)
+    fold_across(&w, a.out, a.partial, a.n, a.out_step, a.w.itemsize, &a.bands, &row_step, a.initial == NULL)
     fp_collect(&a.flags)
     memory_free(a.partial)
 

@@ -11,6 +11,9 @@ from dflow._kernels.reduce cimport (
     Fold, reduce_cast_initial_loop, reduce_cast_loop, reduce_initial_loop, reduce_loop, total_t, totals_t)
 from dflow._kernels.registry cimport Wrapped, kernel_new, recall, remember, ufunc_kernel, wrap
 
+cdef extern from "_kernels/c/extreme.h" nogil:
+    total_t best_extreme(int which, int wide)
+
 cdef extern from "_kernels/c/sum.h" nogil:
     total_t best_total(int wide)
     totals_t best_totals(int wide)
@@ -67,6 +70,10 @@ cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
         w.totals = best_totals(code == DOUBLE)
     elif w.exact and w.itemsize == 8 and k == ufunc_kernel(np.add, (code, code, code)):
         w.totals = <totals_t>totals_integer
+    elif code == FLOAT or code == DOUBLE:
+        for i, extreme in enumerate((np.maximum, np.minimum, np.fmax, np.fmin)):
+            if k == ufunc_kernel(extreme, (code, code, code)):
+                w.total = best_extreme(i, code == DOUBLE)
     return 0
 
 cdef struct Recent:             # GIL

@@ -4,7 +4,7 @@ from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.stdlib cimport labs
 from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport (
-    BLAS, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, MAY_RAISE, ON_DISK, PRODUCT,
+    BLAS, DATA_FOLD, ELEMENTWISE, FENCE, HAS_EFFECTS, HOST, INVALID_FAILS, intp, Kernel, MAY_RAISE, ON_DISK, PRODUCT,
     REDUCES, ROWS, VALUES_FAIL)
 from dflow._base.atomics cimport (
     DFLOW_DEBUG, DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, invariant, load_double, load_i64,
@@ -208,7 +208,7 @@ cdef int spread_rows(Task* t, char** args, Poison** raised) noexcept nogil:
         least = max(least, LEAST_ACROSS)        # several threads would read the same lines
     if use_of(t) >= ALONE:
         least = rows
-    if t.kernel.flags & REDUCES and t.ndim == 1 and (
+    if t.kernel.tag == DATA_FOLD and t.ndim == 1 and (
             plan_bands(fold_of(t.kernel), args, task_dims(t), task_strides(t), &a)):
         spread(t, run_bands, &a, a.bands, 1, cost_of(t))
         end_bands(&a)

@@ -10,7 +10,7 @@ cdef enum:
     LEAST_JOIN_NS = 50      # from which it joins a large open group rather than run at once
     TINY_NS = 500           # up to which it runs in its caller, though it could join a group (Settings.tiny_cost)
     INLINE_NS = 2000        # up to which it runs in its caller, if its operands are ready (Settings.inline_cost),
-    MIDDLING = 3            # and times this much where what is handed over is needed at once
+    MIDDLING = 8            # and times this much where what is handed over is needed at once
     JOIN_NS = 4000          # of an open group that an operation joins, however small, rather than catch up with it
     WORTH_NS = 4000         # of what is left to a worker that looks for work, though something small waits for it
     GRAIN_NS = 20000        # of a piece of a split kernel

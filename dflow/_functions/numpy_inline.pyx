@@ -28,9 +28,14 @@ cdef extern from "Python.h":
     object PyVectorcall_Call(object, tuple, dict)
     object PyMethod_New(object, object)
 
-SMALL = 4096                    # elements of an array
+SMALL = 4096                    # elements of an array, where little is known of what they take
 cdef enum:
     FEW = 64                    # items of a list, or arguments
+
+def few(double ns):
+    """Elements, each of so many nanoseconds in NumPy's function, that are better done here and now: a Python function
+    on a worker takes some 50 us more, which is then half of it all at most."""
+    return <intp>(100000 / ns)
 
 LATER = object()                # in place of what is not there, or not small
 cdef tuple PLAIN = (int, float, complex, bool, str, slice, type(None), np.generic, np.dtype, type, type(np._NoValue))

@@ -1,5 +1,6 @@
 """Functions of one variable: interpolation, slopes, phases, polynomials, windows."""
 
+import functools
 import operator
 
 import numpy
@@ -278,8 +279,13 @@ def vander(x, N=None, increasing=False):
 def i0(x):
     """The modified Bessel function of the first kind and order 0."""
     x = as_array(x)
-    result = task(numpy.i0, x, shape=x.shape, dtype=lambda: numpy.i0(stand_in(x, ())).dtype)
+    result = task(numpy.i0, x, shape=x.shape, dtype=lambda: _type_of_i0(x.dtype))
     return result if x.ndim else result[...]        # an array, in NumPy, too
+
+
+@functools.cache
+def _type_of_i0(dtype):
+    return numpy.i0(numpy.ones((), dtype)).dtype
 
 
 @op("5, 14.0", "1, s", "0, s", "4.5, s", "6, i[0, 2]", "5, v", "np.float64(3), 2", "s, 2", kind="host", small=SMALL)

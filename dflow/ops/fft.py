@@ -17,7 +17,7 @@ from dflow._array.core import array as as_array
 from dflow._array.core import is_array, window
 from dflow._functions.constructors import empty_like
 from dflow._functions.host_task import host
-from dflow._functions.numpy_inline import LATER, at_once
+from dflow._functions.numpy_inline import LATER, at_once, few
 from dflow._functions.out import check_out
 from dflow._functions.placement import put_on
 from dflow._kernels.scipy_loader import extension, find
@@ -27,6 +27,7 @@ from dflow.ops.fallback import items, unwrap
 from dflow.ops.table import add_row, op, recorded
 from dflow.ops.warn import call_reporting, reporting
 
+FEW = few(6)                # elements that are transformed at once
 PART = 1 << 18              # elements that one task transforms: some milliseconds
 SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
@@ -135,7 +136,7 @@ def _transformed(name, a, n, axis, norm, out=None):
     plan = _plan(name, a.dtype, a.shape, n, axis, norm)
     if out is not None:
         plan.check(out)
-    result = at_once(plan.make, (a,))
+    result = at_once(plan.make, (a,), small=FEW)
     if result is LATER:
         result = empty_like(a, plan.dtype, shape=plan.shape)
         for part in _parts(a.size, plan.shape, plan.axis):

@@ -7,7 +7,7 @@ import numpy
 from dflow._array.core import array as as_array
 from dflow._array.core import is_array
 from dflow._functions import counting
-from dflow._functions.numpy_inline import LATER, SMALL, at_once
+from dflow._functions.numpy_inline import LATER, SMALL, at_once, few
 from dflow._functions.placement import follow
 from dflow._kernels.bins import count_in_bins
 from dflow._tracing.tape import note_lost
@@ -89,7 +89,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     "v, v, 2, [[0, 1], [0, 1]]",
     "v, v, 3, density=True", "v, v, 2, weights=v", "v, v, [0, 1, 2, 3]", "v, v, j[2:]", "v, v, [1, 2, 3, [4]]",
     "a, a", kind="host",
-    small=SMALL)
+    small=few(8))
 def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
     """Counts (nx, ny) in bins of two variables, and the edges of both. Waits for numbers of bins that are in arrays."""
     x, y = as_array(x), as_array(y)

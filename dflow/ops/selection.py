@@ -13,7 +13,7 @@ from dflow._array.core import is_array, ndarray
 from dflow._functions import advanced_indexing, counting, joining
 from dflow._functions.constructors import converted, empty, zeros_like
 from dflow._functions.numbers import cast_into, numbers_for
-from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once
+from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, few
 from dflow._functions.out import give
 from dflow._functions.placement import follow
 from dflow._functions.ufunc import wrap_ufunc
@@ -279,7 +279,7 @@ def place(arr, mask, vals):
 
 
 @op("a, b, [1, 2]", "a, b, []", "a, b, a + 1", "[1], [1], 2", "a, b[0], 1", "a, b.ravel(), v",
-    "i, i, 2.5", "a, i, v[:3]", small=SMALL, writes=True)
+    "i, i, 2.5", "a, i, v[:3]", small=few(6), writes=True)
 def putmask(a, /, mask, values):
     """Set a where the mask is true to the values at the same places of the flattened array, repeated as needed."""
     if not is_array(a) or is_scalar(a):
@@ -297,7 +297,7 @@ def putmask(a, /, mask, values):
     copyto(a, values.reshape(()) if values.size == 1 else values, "unsafe", mask.astype(bool, copy=False))
 
 
-@op("a, v", "a, 1, where=b", "i, 1.5", "i, 2.5, 'unsafe'", "[1], 2", "a, v[:3]", "a, 2, 'no'", small=SMALL, writes=True)
+@op("a, v", "a, 1, where=b", "i, 1.5", "i, 2.5, 'unsafe'", "[1], 2", "a, v[:3]", "a, 2, 'no'", small=few(6), writes=True)
 def copyto(dst, src, casting="same_kind", where=True):
     """Copy src, broadcast, into dst; where a mask is true."""
     _check_target(dst, "copyto() argument 1 must be a numpy.ndarray")
@@ -445,7 +445,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 @op("5, (3, 4)", "j, (3, 4)", "i, (3, 4), order='F'", "[0, 11], (3, 4)", "12, (3, 4)", "-1, (3, 4)", "v, (3, 4)",
     "j, 4",
-    "j * 9, (3, 4)", "i[0, 0], (3, 4)", "j, ()", "j, (0, 4)", "j, (2, 2), 'x'", kind="host", small=4 * SMALL)
+    "j * 9, (3, 4)", "i[0, 0], (3, 4)", "j, ()", "j, (0, 4)", "j, (2, 2), 'x'", kind="host", small=few(3.5))
 def unravel_index(indices, shape, order="C"):
     """The indices, one array an axis, of elements numbered in an order. ValueError on reading for one out of bounds."""
     given, indices = indices, as_array(indices)
@@ -461,7 +461,7 @@ def unravel_index(indices, shape, order="C"):
     "(j, j), (2, 2), 'wrap'",
     "(j, j), (2, 3), ('clip', 'wrap')", "(v, v), (3, 4)", "(j, j, j), (3, 4)", "(i, j), (12, 4)",
     "(i, j[:2]), (12, 4)", "j, (4, 4, 4, 4)",
-    "(j, j), (4, 4), 'x'", kind="host", small=4 * SMALL)
+    "(j, j), (4, 4), 'x'", kind="host", small=few(1))
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     """The numbers, in an order, of elements with these indices. ValueError on reading for one out of bounds."""
     parts = [as_array(x) for x in multi_index]

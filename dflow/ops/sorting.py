@@ -11,7 +11,7 @@ from dflow._array.core import array as as_array
 from dflow._array.core import attach, is_array, window
 from dflow._functions import sorting
 from dflow._functions.host_task import host
-from dflow._functions.numpy_inline import LATER, SMALL, at_once, small_first
+from dflow._functions.numpy_inline import LATER, SMALL, at_once, few, small_first
 from dflow._functions.out import no_scalars
 from dflow.ops.defaults import is_np_array
 from dflow.ops.fallback import call, plain, stand_in, task
@@ -92,7 +92,7 @@ def lexsort(keys, axis=-1):
 
 
 @op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", "a, 1, 3", "v, 1.5", "v, [0, 9]", "v, []",
-    "e, 0", "a.T, 1, 0", "v, 1, kind='x'", "v, True", "s, 0", kind="host", small=4 * SMALL)
+    "e, 0", "a.T, 1, 0", "v, 1, kind='x'", "v, True", "s, 0", kind="host", small=few(0.8))
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """A copy whose element `kth` along an axis is where sorting would put it, smaller ones before it."""
     a, axis = _flattened(a, axis)
@@ -101,14 +101,14 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
     return result
 
 
-@method("partition", small=4 * SMALL, writes=True)
+@method("partition", small=few(0.8), writes=True)
 def _partition_in_place(self, /, kth, axis=-1, kind="introselect", order=None):
     """partition(), in place."""
     kth = _checked_kth(self, kth, axis, kind)
     host(lambda _error: window(self, write=True).partition(kth, axis), [self], [self])
 
 
-@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", kind="host", method=True, small=4 * SMALL)
+@op("v, 1", "a, 2", "a, (0, 2), axis=0", "a, 1, axis=None", "v, 4", "v, -1", kind="host", method=True, small=few(1.7))
 def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     """The indices that partition() would move the elements by."""
     a, axis = _flattened(a, axis)
@@ -127,6 +127,7 @@ def _checked_kth(a, kth, axis, kind):
 
 
 FEW_NEEDLES = 64
+FEW_STEPS = few(3)              # of bisections
 
 
 @op("np.sort(v), v", "np.sort(v), 0.5", "[1, 2, 3], [0, 2, 5], 'right'", "v, v, sorter=np.argsort(v)",
@@ -148,7 +149,7 @@ def searchsorted(a, v, side="left", sorter=None):
         keywords["sorter"] = order = as_array(sorter)
         shape = (0,) if order.shape == a.shape else (1,) * order.ndim
         numpy.searchsorted(numpy.zeros(0), 0, sorter=numpy.zeros(shape, order.dtype))       # its errors
-    elif wanted.size <= FEW_NEEDLES:
+    elif wanted.size <= FEW_NEEDLES or wanted.size * a.size.bit_length() <= FEW_STEPS:
         result = _now(a, wanted, side)
         if result is not LATER:
             return result
@@ -185,7 +186,7 @@ def digitize(x, bins, right=False):
     "s, [2.5]",
     "v, v, True", "i, {1, 2}", "a, n", "b, [True]", "i, j, kind='sort'", "e, v", "a, []",
     "i, [1 << 62, 0], kind='table'",
-    kind="host", small=4 * SMALL, foreign=True)
+    kind="host", small=few(3), foreign=True)
 def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
     """Which elements are among the others. Waits if these are no array, nor a list: a set is one object."""
     if not is_array(test_elements) and not isinstance(test_elements, (list, tuple, numpy.ndarray)):

@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from dflow._array.core import array as as_array
 from dflow._array.core import empty, is_array
 from dflow._functions import convolve as _convolve
-from dflow._functions.numpy_inline import LATER, SMALL, at_once
+from dflow._functions.numpy_inline import LATER, SMALL, at_once, few
 from dflow._functions.out import give_reduced, no_scalars
 from dflow._functions.ufunc import wrap_ufunc
 from dflow.ops.fallback import plain, stand_in, task
@@ -47,7 +47,7 @@ def _reduced(function, a, axis, keepdims, lead=(), **keywords):
     return no_scalars(result) if keepdims else result
 
 
-FAST = 4 * SMALL            # elements of which a selection takes no longer than a task and its wait
+FAST = few(5)               # elements of a selection
 PLAIN = (int, float, str, type(None))
 
 
@@ -70,7 +70,7 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     return give_reduced("add", _reduced(numpy.median, a, axis, keepdims), out)
 
 
-@op("n", "n, axis=0", "n, 1, keepdims=True", kind="host", close=True, small=4 * SMALL)
+@op("n", "n, axis=0", "n, 1, keepdims=True", kind="host", close=True, small=few(3.3))
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The median along axes of what is not NaN."""
     return _stored(_reduced(numpy.nanmedian, a, axis, bool(keepdims)), out)
@@ -114,13 +114,13 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
 
 
 @op("n, 50", "n, [10, 90], axis=0", "n, v * 10 + 20, 0",
-    "n, 50, 1, weights=abs(v), method='inverted_cdf'", kind="host", close=True, small=4 * SMALL)
+    "n, 50, 1, weights=abs(v), method='inverted_cdf'", kind="host", close=True, small=few(3.5))
 def nanpercentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th percentile along axes of what is not NaN."""
     return _quantile(numpy.nanpercentile, a, q, axis, out, method, keepdims, weights)
 
 
-@op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True, small=4 * SMALL)
+@op("n, 0.5", "n, [0.1, 0.9], axis=0", kind="host", close=True, small=few(3.5))
 def nanquantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The q-th quantile along axes of what is not NaN."""
     return _quantile(numpy.nanquantile, a, q, axis, out, method, keepdims, weights)

@@ -297,7 +297,8 @@ def putmask(a, /, mask, values):
     copyto(a, values.reshape(()) if values.size == 1 else values, "unsafe", mask.astype(bool, copy=False))
 
 
-@op("a, v", "a, 1, where=b", "i, 1.5", "i, 2.5, 'unsafe'", "[1], 2", "a, v[:3]", "a, 2, 'no'", small=few(6), writes=True)
+@op("a, v", "a, 1, where=b", "i, 1.5", "i, 2.5, 'unsafe'", "[1], 2", "a, v[:3]", "a, 2, 'no'", small=few(6),
+    writes=True)
 def copyto(dst, src, casting="same_kind", where=True):
     """Copy src, broadcast, into dst; where a mask is true."""
     _check_target(dst, "copyto() argument 1 must be a numpy.ndarray")

@@ -22,6 +22,7 @@ cdef enum:
 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
+    void move_turned(char* to, intp to_row, const char* source, intp from_column, intp rows, intp columns, int itemsize)
     void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
 cdef void run_blocks(void* plan, intp start, intp stop) noexcept nogil:
@@ -374,6 +375,7 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
     cdef char* room[MAX_ARGUMENTS]
     cdef intp leaps[MAX_ARGUMENTS]
     cdef intp inner = g.dims[g.ndim - 1], m, rows, done = 0
+    cdef bint turned
     cdef Walk w
     start_walk(g, &w, f)
     for i in range(nops):
@@ -386,13 +388,17 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
         return
     for i in range(nops):
         leaps[i] = inner * g.steps[first + i] if g.register[first + i] else g.strides[down][first + i]
+    turned = k.flags & COPIES and leaps[0] == g.steps[first + 1] == item_bytes(k)
     while True:
         m = min(inner - w.column, n - done)
         rows = 1 if m < inner else min(g.dims[down] - w.counter[down], (n - done) // inner)
         for i in range(nops):
             args[i] = at[first + i] + done * g.steps[first + i] if g.register[first + i] else (
                 row[i] + w.column * g.steps[first + i])
-        run_rows(k, args, leaps, nops, rows, &m, g.steps + first, room)
+        if turned and rows > 1:
+            move_turned(args[1], leaps[1], args[0], g.steps[first], rows, m, item_bytes(k))
+        else:
+            run_rows(k, args, leaps, nops, rows, &m, g.steps + first, room)
         done += rows * m
         if done == n:
             return

@@ -29,6 +29,20 @@ cdef inline bint short_rows(Kernel* k, intp rows, intp* dims, intp* steps) noexc
             and (steps[0] == k.width and (steps[1] == k.width or steps[1] == 0)
                  or steps[0] == 0 and steps[1] == k.width))
 
+cdef inline bint turned(intp leap, intp step, int width) noexcept nogil:
+    """Whether an operand lies beside its neighbours in the rows before and after it, not in its own."""
+    return leap == width and step != width and step != 0
+
+cdef inline bint turned_rows(Kernel* k, intp* leaps, intp rows, intp n, intp* steps) noexcept nogil:
+    """Whether run_turned() is for these."""
+    return (k.rows != NULL and rows >= 8 and n >= 8 and steps[2] == k.width
+            and (turned(leaps[0], steps[0], k.width) and (steps[1] == k.width or steps[1] == 0
+                                                          or turned(leaps[1], steps[1], k.width))
+                 or turned(leaps[1], steps[1], k.width) and (steps[0] == k.width or steps[0] == 0)))
+
+# run_rows() of a transposed operand, which is brought into order, some rows at a time.
+cdef void run_turned(Kernel* k, char** row, intp* leaps, intp rows, intp n, intp* steps) noexcept nogil
+
 cdef inline void run_rows(Kernel* k, char** row, intp* leaps, int nops, intp rows, intp* dims, intp* steps,
                           char** room) noexcept nogil:
     """The loop over one row after the other, each of which begins `leaps` after the last; `row` is moved past them.
@@ -36,6 +50,9 @@ cdef inline void run_rows(Kernel* k, char** row, intp* leaps, int nops, intp row
     cdef int i
     if short_rows(k, rows, dims, steps):
         k.rows(row, leaps, rows, dims[0], steps)
+        return
+    if turned_rows(k, leaps, rows, dims[0], steps):
+        run_turned(k, row, leaps, rows, dims[0], steps)
         return
     while rows > 0:
         if nops <= 3:                       # so few are not worth the compiler's vectors

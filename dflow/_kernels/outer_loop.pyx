@@ -57,3 +57,30 @@ cdef void run_axes(Kernel* k, char** args, int nops, int ndim, intp* dims, intp*
             d -= 1
         if d < 0:
             return
+
+cdef enum:
+    TURNED = 256            # elements of a row that are brought into order together
+
+cdef void run_turned(Kernel* k, char** row, intp* leaps, intp rows, intp n, intp* steps) noexcept nogil:
+    cdef char room[2][64 * TURNED]
+    cdef char* at[3]
+    cdef intp leap[3]
+    cdef intp step[3]
+    cdef intp top, left = 0, high, wide, most = 64 // k.width
+    cdef int i
+    while left < n:
+        wide = min(<intp>TURNED, n - left)
+        top = 0
+        while top < rows:
+            high = min(most, rows - top)
+            for i in range(3):
+                at[i], leap[i], step[i] = row[i] + top * leaps[i] + left * steps[i], leaps[i], steps[i]
+                if i < 2 and turned(leaps[i], steps[i], k.width):
+                    step[i], leap[i] = k.width, TURNED * k.width
+                    move_turned(room[i], leap[i], at[i], steps[i], high, wide, k.width)
+                    at[i] = room[i]
+            k.rows(at, leap, high, wide, step)
+            top += high
+        left += wide
+    for i in range(3):
+        row[i] += rows * leaps[i]

@@ -117,3 +117,31 @@ def test_folds_at_any_steps(name):
                 for view in (np.array(x)[::step], (np.array(x) * 1)[::step]):
                     got = [ours.reduce(view), ours.reduceat(view, [0])[0], ours.accumulate(view)[-1]]
                     assert numpy.allclose([float(y) for y in got], want, rtol=1e-4, equal_nan=True), (code, step)
+
+
+@pytest.mark.parametrize("code", ["?", "h", "e", "f", "d", "F", "D"])
+def test_transposed(code):
+    """Copies of what is transposed, and what is computed of it beside what is not, alone and in groups: rectangles of
+    both are in a cache together."""
+    draw = numpy.random.default_rng(ord(code))
+    for _ in range(80):
+        axes = draw.integers(2, 4)
+        shape = [int(10 ** draw.uniform(0, limit)) for limit in draw.permutation([1, 2.6, 2.6])[:axes]]
+        order = draw.permutation(axes).tolist()
+        steps = tuple(slice(None, None, int(draw.choice([1, 1, 1, 2, -1]))) for _ in shape)
+        a = (draw.random(shape) * 9 - 4).astype(code)
+        x = np.array(a)
+        b, y = (v.transpose(order)[steps] for v in (a, x))
+        c, z = b[::-1].copy(), np.array(b[::-1])
+        assert same_bits(y.copy().asnumpy(), b.copy())
+        with Gate() as gate:
+            held = gate.hold(x)
+            results = [y + z, z * y, y.astype("D"), np.add(y, y[::-1]), (y + z) * (y if code == "?" else y - 1) + z,
+                       np.maximum(y, z), held.transpose(order)[steps] + z]
+            gate.open()
+        into = np.zeros(b.shape, code)
+        into[...] = y
+        expected = [b + c, c * b, b.astype("D"), numpy.add(b, b[::-1]), (b + c) * (b if code == "?" else b - 1) + c,
+                    numpy.maximum(b, c), b + c, b]
+        for got, wanted in zip([*results, into], expected, strict=True):
+            assert same_bits(got.asnumpy(), wanted), (code, shape, order, steps)

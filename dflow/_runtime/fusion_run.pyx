@@ -465,7 +465,7 @@ cdef inline char* gather_block(GroupPlan* g, char* room, int operand, int size, 
 
 cdef void move_block(GroupPlan* g, char* room, int operand, int size, intp f, intp n, bint back) noexcept nogil:
     """Elements of an operand in memory to a room, where they lie in the order of iteration, or back."""
-    cdef intp inner = g.dims[g.ndim - 1], step = g.steps[operand], m, done = 0
+    cdef intp inner = g.dims[g.ndim - 1], step = g.steps[operand], m, rows, down, done = 0
     cdef char* row
     cdef char* p
     cdef char* q
@@ -476,12 +476,19 @@ cdef void move_block(GroupPlan* g, char* room, int operand, int size, intp f, in
         return
     start_walk(g, &w, f)
     row = row_start(g, &w, operand)
+    down = g.strides[g.ndim - 2][operand] if g.ndim > 1 else 0
     while True:
         m = inner - w.column
         if m > n - done:
             m = n - done
         p, q = row + w.column * step, room + done * size
-        if step == size:
+        if down == size and not back and m == inner and step != 0:
+            rows = min(g.dims[g.ndim - 2] - w.counter[g.ndim - 2], (n - done) // inner)
+            move_turned(q, m * size, p, step, rows, m, size)
+            w.counter[g.ndim - 2] += rows - 1
+            row += (rows - 1) * down
+            m *= rows
+        elif step == size:
             move_rows(p if back else q, 0, q if back else p, 0, 1, m * size)
         else:
             move_items(p if back else q, step if back else size, q if back else p, size if back else step, m, size)

@@ -27,8 +27,8 @@ cdef enum:
     RIPE_PART = 32          # and this part of the group's cost: to be joined may save more
     SPIN_NS = 20000         # for which a waiting thread looks around before it sleeps, at least
     LULL_NS = 50000         # after which a thread that has submitted nothing may be gone from its core
-    WATCH_NS = 200000       # for which one idle worker looks around: to wake it costs the submitter 20 to 100 us; and who waits,
-                            # where it has a core for itself
+    WATCH_NS = 200000       # for which one idle worker looks around: to wake it costs the submitter 20 to 100 us; and
+                            # who waits, where it has a core for itself
     HABIT_NS = 1000000      # for which it counts that who waited ran what a worker was to be woken for
     PATIENCE_NS = 1000000   # for which a wait for room holds out for an eighth of the budget, then takes just enough
     TURN_NS = 10000000      # for which a chain of tasks may keep a worker from others that are queued

@@ -29,7 +29,8 @@ from dflow._runtime.threads cimport may_send, release_deputy, send_deputy
 from dflow._runtime.cancel cimport any_cancelled, cancels
 from dflow._runtime.cancelling cimport cancel_everything
 from dflow._runtime.events cimport note_ran, note_waited, watched
-from dflow._runtime.tuning cimport CALL_NS, MAX_FUTILE, MIDDLING, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WATCH_NS, WORTH_NS
+from dflow._runtime.tuning cimport (
+    CALL_NS, MAX_FUTILE, MIDDLING, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WATCH_NS, WORTH_NS)
 
 memory_budget = 1 << 62
 

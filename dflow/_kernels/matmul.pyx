@@ -388,7 +388,7 @@ cdef struct Guarded:            # the data of a kernel whose loop calls NumPy's 
 
 RECTANGULAR = ("svd", "qr", "lstsq")
 TRIANGLES = (*RECTANGULAR, "eig")       # products with triangles in them use all of OpenBLAS's threads, however small
-# The order up to which two threads are no faster than one with a stack of matrices. What takes longer for each has none.
+# The order up to which two threads are no faster than one with a stack of matrices; none where each takes longer.
 TINY = {"det": 6, "slogdet": 6, "inv": 2, "solve": 4, "solve1": 4, "cholesky_lo": 6, "cholesky_up": 6}
 VECTORS = {np.vecdot: 10_000, np.matvec: 90, np.vecmat: 90} if hasattr(np, "vecmat") else {}
 

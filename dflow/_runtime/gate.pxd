@@ -4,8 +4,8 @@ NumPy's loops call an OpenBLAS with threads of its own. Two callers of these at 
 milliseconds, so a call has all of them and is in there alone, or shares the library with others that have one thread
 each. Its kernel and its sizes decide which (blas_use() in _kernels/matmul.pyx), as the last bits depend on the threads.
 
-For a tiny matrix OpenBLAS does little but take its locks, and two threads with stacks of such wait for each other most of
-their time, three times as long as one after the other. Their tasks go by turns, beside whatever else is inside.
+For a tiny matrix OpenBLAS does little but take its locks, and two threads with stacks of such wait for each other most
+of their time, three times as long as one after the other. Their tasks go by turns, beside whatever else is inside.
 
 No thread blocks at the gate. A task that may not enter is held back, and its worker goes on with something else; a
 thread that holds the GIL makes its operation a task. A thread that leaves lets those held back go on, by turns: all

@@ -1,4 +1,5 @@
-/* The largest or smallest of contiguous numbers, included once for each type. The including file defines, and this one undefines
+/* The largest or smallest of contiguous numbers, included once for each type and set of instructions. The including file
+   defines, and this one undefines
 
        REAL         the type of the elements
        EXT(name)    the name with a suffix for the type

@@ -1,4 +1,4 @@
-/* The largest or smallest of contiguous numbers, included once for each type and set of instructions. The including file
+/* The largest or smallest of contiguous numbers, included once for each type and set of instructions. The other file
    defines, and this one undefines
 
        REAL         the type of the elements

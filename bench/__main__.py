@@ -52,6 +52,8 @@ def parse():
                         help="namespace: only the most used names, at three sizes, as where no experiment is named")
     parser.add_argument("--instructions", action="store_true",
                         help="namespace, parity: count these, by valgrind (small sizes)")
+    parser.add_argument("--wait", action="store_true",
+                        help="namespace: each result is waited for, not all of them at last")
     parser.add_argument("--seed", type=int, metavar="N", help="parity: the first program; what is slower is told")
     parser.add_argument("--seconds", type=float, metavar="S", help="parity: for how long, not a thousand programs")
     parser.add_argument("--list", action="store_true", help="name the experiments and stop")
@@ -74,7 +76,7 @@ def _run(one, options):
     sizes = tuple(options.size or one.sizes) if one.sizes else ()
     quick = options.quick or not (options.experiments or options.full)
     return Run(sizes, options.repeat, options.full, options.only or (), quick, options.instructions, options.seed,
-               options.seconds)
+               options.seconds, options.wait)
 
 
 def measure(one, options):

@@ -34,9 +34,11 @@ def _names(size):
     return both
 
 
-def sides_of(stmt, size):
-    """The statement over that many elements, for NumPy and for dflow."""
+def sides_of(stmt, size, wait=False):
+    """The statement over that many elements, for NumPy and for dflow. wait: for each one's results."""
     theirs, ours = _names(int(size))
+    if wait:
+        theirs, stmt = theirs | {"waitall": bool}, f"{stmt}\nwaitall()"       # what NumPy calls does nothing
     return {"numpy": Side(stmt, **theirs), "dflow": Side(stmt, "waitall()", **ours)}
 
 
@@ -56,7 +58,7 @@ def namespace(run):
 
 def _timed(run, stmt, size):
     """Its row: one with the error if only dflow fails, none if NumPy does."""
-    label, sides = f"{stmt}, {size:,}", sides_of(stmt, size)
+    label, sides = f"{stmt}, {size:,}", sides_of(stmt, size, run.wait)
     with numpy.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

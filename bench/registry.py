@@ -107,10 +107,11 @@ class Run:
 
     `quick`: only what matters most, of the namespace; `instructions`: counted instead of seconds, there and by parity.
     `seed`, `seconds`: the first of random programs, and for how long; None: as they are. For parity.
+    `wait`: for each result, of the namespace.
     """
 
     def __init__(self, sizes=(), repeat=None, full=False, only=(), quick=False, instructions=False, seed=None,
-                 seconds=None):
+                 seconds=None, wait=False):
         self.sizes = sizes
         self.only = only
         self.full = full
@@ -118,6 +119,7 @@ class Run:
         self.instructions = instructions
         self.seed = seed
         self.seconds = seconds
+        self.wait = wait
         self._repeat = repeat
 
     def repeat(self, default):

@@ -36,6 +36,8 @@ cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh, b
     if w.total != NULL and step == w.itemsize:
         w.total(out, p, n, fresh, near)
         return
+    if w.extreme != NULL and step == w.itemsize and w.extreme(out, p, n, fresh):
+        return
     if fresh:
         memcpy(out, p, w.itemsize)
         # An idempotent one takes all of the block, whole vectors: a rest is slow, among NaNs most of all.
@@ -53,8 +55,10 @@ cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh, b
 cdef void fold(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil:
     cdef char partial[FOLD_BYTES]
     cdef intp i = 0, block = fold_block(w), span = block
-    if not w.blocked or n <= block or w.idempotent and w.total != NULL and step == w.itemsize:  # that has no order
+    if not w.blocked or n <= block:
         fold_one(w, out, p, n, step, fresh, near)
+        return
+    if w.extreme != NULL and step == w.itemsize and w.extreme(out, p, n, fresh):
         return
     while span * block < n:
         span *= block
@@ -191,7 +195,7 @@ cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp s
         out_step = w.itemsize
         if not fresh or w.cast == NULL:
             move_items(out, out_step, result, result_step, n, w.itemsize)
-    if w.total != NULL and not w.idempotent and w.cast == NULL and out_step == step == w.itemsize and n <= FEW:
+    if w.total != NULL and w.cast == NULL and out_step == step == w.itemsize and n <= FEW:
         naxes -= 1
         rows, leap = dims[naxes], steps[naxes]
     inner[0] = inner[2] = out_step

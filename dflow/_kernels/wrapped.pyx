@@ -8,11 +8,11 @@ from dflow._kernels.dtypes cimport DOUBLE, FLOAT, is_integer, itemsizes
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.reduce cimport (
-    Fold, reduce_cast_initial_loop, reduce_cast_loop, reduce_initial_loop, reduce_loop, total_t, totals_t)
+    extreme_t, Fold, reduce_cast_initial_loop, reduce_cast_loop, reduce_initial_loop, reduce_loop, total_t, totals_t)
 from dflow._kernels.registry cimport Wrapped, kernel_new, recall, remember, ufunc_kernel, wrap
 
 cdef extern from "_kernels/c/extreme.h" nogil:
-    total_t best_extreme(int which, int wide)
+    extreme_t best_extreme(int which, int wide)
 
 cdef extern from "_kernels/c/sum.h" nogil:
     total_t best_total(int wide)
@@ -73,7 +73,7 @@ cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
     elif code == FLOAT or code == DOUBLE:
         for i, extreme in enumerate((np.maximum, np.minimum, np.fmax, np.fmin)):
             if k == ufunc_kernel(extreme, (code, code, code)):
-                w.total = best_extreme(i, code == DOUBLE)
+                w.extreme = best_extreme(i, code == DOUBLE)
     return 0
 
 cdef struct Recent:             # GIL

@@ -6,7 +6,10 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
-#include "_kernels/c/sum.h"
+#include "_kernels/c/simd.h"
+
+/* out = the extreme of p, or of it and out. 0: that is one of zeros of both signs, and a matter of their order. */
+typedef int (*extreme_of)(void *out, const void *p, ptrdiff_t n, int fresh);
 
 #if defined(__x86_64__)
 TARGET("avx2")
@@ -73,10 +76,10 @@ END_TARGET
 #endif
 
 /* NumPy's maximum, minimum, fmax and fmin, in this order, of floats or doubles; NULL: its loop is to be taken. */
-static inline total_of best_extreme(int which, int wide)
+static inline extreme_of best_extreme(int which, int wide)
 {
 #if defined(__x86_64__)
-    static const total_of extremes[2][2][4] = {{ALL_FOUR(float_avx2), ALL_FOUR(double_avx2)},
+    static const extreme_of extremes[2][2][4] = {{ALL_FOUR(float_avx2), ALL_FOUR(double_avx2)},
                                                {ALL_FOUR(float_avx512), ALL_FOUR(double_avx512)}};
     if (__builtin_cpu_supports("avx512f")) return extremes[1][wide != 0][which];
     if (__builtin_cpu_supports("avx2")) return extremes[0][wide != 0][which];

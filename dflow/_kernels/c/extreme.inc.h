@@ -9,8 +9,8 @@
    Of a NaN and a number, MAX and MIN give their second operand, here the result so far: numbers only, and what is NaN
    is noted beside it. Four results go side by side, as each operation waits for the one before it.
 
-   The result is the same in whatever parts it is computed: of zeros the largest is the positive one, and of NaNs it is
-   the first. */
+   The result is the same in whatever parts it is computed: of NaNs it is the first, and which one of zeros of both signs
+   it is, is not said here. */
 
 #define LANES ((ptrdiff_t)(sizeof(VEC) / sizeof(REAL)))
 
@@ -24,8 +24,9 @@ static int EXT(any_same)(const REAL *p, ptrdiff_t n, REAL wanted)
     return 0;
 }
 
-/* least: the smallest. numbers: a NaN counts only if there is nothing else. */
-static inline __attribute__((always_inline)) REAL EXT(extreme)(const REAL *p, ptrdiff_t n, int least, int numbers)
+/* least: the smallest. numbers: a NaN counts only if there is nothing else. 0: it is a zero, of which there are both. */
+static inline __attribute__((always_inline)) int EXT(extreme)(REAL *out, const REAL *p, ptrdiff_t n, int least,
+                                                              int numbers)
 {
     const REAL none = least ? (REAL)INFINITY : -(REAL)INFINITY;
     VEC a = FILL(none), b = a, c = a, d = a;
@@ -57,20 +58,35 @@ static inline __attribute__((always_inline)) REAL EXT(extreme)(const REAL *p, pt
             bits = 1;
     if (numbers ? bits == all : bits)
         for (i = 0; i < n; i++)
-            if (__builtin_isunordered(p[i], p[i])) return p[i];
-    if (found == 0)
-        found = EXT(any_same)(p, n, least ? -(REAL)0 : (REAL)0) == least ? -(REAL)0 : (REAL)0;
-    return found;
+            if (__builtin_isunordered(p[i], p[i])) {
+                *out = p[i];
+                return 1;
+            }
+    if (found == 0) {
+        found = 0;
+        if (EXT(any_same)(p, n, -(REAL)0)) {
+            if (EXT(any_same)(p, n, found)) return 0;
+            found = -found;
+        }
+    }
+    *out = found;
+    return 1;
 }
 
 /* NumPy's loop tells nobody of comparisons with NaNs, and MAX and MIN do. */
 #define EXTREME(name, least, numbers)                                                                                  \
-    static void EXT(name)(void *out, const void *p, ptrdiff_t n, int fresh, int near)                                  \
+    static int EXT(name)(void *out, const void *p, ptrdiff_t n, int fresh)                                             \
     {                                                                                                                  \
         unsigned before = _mm_getcsr();                                                                                \
-        REAL pair[2] = {*(REAL *)out, EXT(extreme)((const REAL *)p, n, least, numbers)};                               \
-        *(REAL *)out = fresh ? pair[1] : EXT(extreme)(pair, 2, least, numbers);                                        \
+        REAL pair[2];                                                                                                  \
+        int known = EXT(extreme)(pair, (const REAL *)p, n, least, numbers);                                            \
+        if (known && !fresh) {                                                                                         \
+            pair[1] = pair[0], pair[0] = *(REAL *)out;                                                                 \
+            known = EXT(extreme)(pair, pair, 2, least, numbers);                                                       \
+        }                                                                                                              \
+        if (known) *(REAL *)out = pair[0];                                                                             \
         if (_mm_getcsr() != before) _mm_setcsr(before);                                                                \
+        return known;                                                                                                  \
     }
 
 EXTREME(maximum, 0, 0)

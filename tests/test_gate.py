@@ -141,6 +141,37 @@ def test_functions_on_workers_pass_what_waits_to_be_alone():
         assert all(numpy.isclose(future.result(), 3 * first) for future in sums)
 
 
+@pytest.mark.parametrize("delay", [0, 30])
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_stacks_of_tiny_matrices_go_by_turns(workers, delay):
+    """By several threads, beside what shares BLAS, what has it alone, and functions on workers, which have no turn."""
+    rng = numpy.random.default_rng(workers)
+    stacks = [rng.normal(size=(int(10 ** rng.uniform(1, 3.5)), n, n)) + 5 * numpy.eye(n) for n in (2, 3, 4, 6, 9)]
+    expected = [(numpy.linalg.det(a), numpy.linalg.inv(a), numpy.linalg.solve(a, a[..., :1])) for a in stacks]
+    alone, beside = numpy.linalg.inv(matrix(ALL_FACTORS, 1)), numpy.linalg.inv(matrix(120, 2))
+
+    def submit():
+        kept = []
+        for turn in range(4):
+            kept += [(i, np.linalg.det(x), np.linalg.inv(x), np.linalg.solve(x, x[..., :1]))
+                     for i, x in enumerate(map(np.array, stacks))]
+            inside = dflow.submit(np.linalg.det, np.array(stacks[turn]))
+            others = np.linalg.inv(np.array(matrix(ALL_FACTORS, 1))), np.linalg.inv(np.array(matrix(120, 2)))
+            for found, wanted in zip(others, (alone, beside), strict=True):
+                assert numpy.allclose(found.asnumpy(), wanted, rtol=1e-6, atol=1e-8)
+            assert numpy.allclose(inside.result(), expected[turn][0])
+        for i, *results in reversed(kept):
+            for found, wanted in zip(results, expected[i], strict=True):
+                assert numpy.allclose(found.asnumpy(), wanted)
+
+    with configured(workers=workers):
+        dflow._engine.set_delays(7, delay)
+        try:
+            in_threads(submit, submit, submit)
+        finally:
+            dflow._engine.set_delays(0, 0)
+
+
 def test_what_nobody_sees_comes_last():
     """Inverses whose results were dropped may fail, so they are computed: after what somebody reads. Who waits for
     everything waits for them, too."""

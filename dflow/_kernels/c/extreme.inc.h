@@ -24,7 +24,7 @@ static int EXT(any_same)(const REAL *p, ptrdiff_t n, REAL wanted)
     return 0;
 }
 
-/* least: the smallest. numbers: a NaN counts only if there is nothing else. 0: it is a zero, of which there are both. */
+/* least: the smallest. numbers: a NaN counts only if there is nothing else. False: it is a zero, and both are there. */
 static inline __attribute__((always_inline)) int EXT(extreme)(REAL *out, const REAL *p, ptrdiff_t n, int least,
                                                               int numbers)
 {

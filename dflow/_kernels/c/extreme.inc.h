@@ -9,8 +9,8 @@
    Of a NaN and a number, MAX and MIN give their second operand, here the result so far: numbers only, and what is NaN
    is noted beside it. Four results go side by side, as each operation waits for the one before it.
 
-   The result is the same in whatever parts it is computed: of NaNs it is the first, and which one of zeros of both signs
-   it is, is not said here. */
+   The result is the same in whatever parts it is computed: of NaNs it is the first; which one of zeros of both signs it
+   is, is not said here. */
 
 #define LANES ((ptrdiff_t)(sizeof(VEC) / sizeof(REAL)))
 

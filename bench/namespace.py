@@ -38,7 +38,7 @@ def sides_of(stmt, size, wait=False):
     """The statement over that many elements, for NumPy and for dflow. wait: for each one's results."""
     theirs, ours = _names(int(size))
     if wait:
-        theirs, stmt = theirs | {"waitall": bool}, f"{stmt}\nwaitall()"       # what NumPy calls does nothing
+        theirs, stmt = theirs | {"waitall": ours["waitall"]}, f"{stmt}\nwaitall()"       # for NumPy, too, for its time
     return {"numpy": Side(stmt, **theirs), "dflow": Side(stmt, "waitall()", **ours)}
 
 

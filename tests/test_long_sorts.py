@@ -6,12 +6,23 @@ from engines import Gate, configured
 
 import dflow
 import dflow.numpy as np
+from dflow._kernels import sorting
 
 pytestmark = pytest.mark.core
 
 RUN = 1 << 16                   # elements of a run, at least
 LENGTHS = (2 * RUN - 1, 2 * RUN, 2 * RUN + 1, 4 * RUN + 3, 7 * RUN + 11, 9 * RUN + 77)
 TYPES = "?bBhHiIlLqQefdgFD"
+
+
+@pytest.fixture(autouse=True, params=["this machine", "many cores"])
+def machine(request):
+    """With many cores there are more runs, merged two at a time."""
+    before = sorting.set_cores(64)
+    if request.param == "this machine":
+        sorting.set_cores(before)
+    yield
+    sorting.set_cores(before)
 
 
 def numbers(n, dtype):
@@ -108,3 +119,19 @@ def test_pending_and_poisoned_input():
     failed = dflow.submit(fail, np.array(x), shape=x.shape, dtype=x.dtype)
     with pytest.raises(ZeroDivisionError, match="not today"):
         np.sort(failed).asnumpy()
+
+
+@pytest.mark.parametrize("dtype", ["?", "b", "B"])
+def test_numbers_of_one_byte(dtype):
+    """Counted, not compared."""
+    rng = numpy.random.default_rng(3)
+    for _ in range(150):
+        shape = [int(10 ** rng.uniform(0, limit)) for limit in rng.permutation([4.5, 1])[:rng.integers(1, 3)]]
+        low, high = (0, 2) if dtype == "?" else sorted(rng.integers(*((-128, 128) if dtype == "b" else (0, 256)), 2))
+        x = rng.integers(low, high + 1, shape).astype(dtype)[::rng.choice([1, 1, -1, 2])]
+        axis = int(rng.integers(x.ndim))
+        kind = rng.choice(["quicksort", "stable", "heapsort"])
+        numpy.testing.assert_array_equal(np.sort(np.array(x), axis, kind), numpy.sort(x, axis))
+        y = np.array(x)
+        y.T.sort(x.ndim - 1 - axis)
+        numpy.testing.assert_array_equal(y, numpy.sort(x, axis))

@@ -27,7 +27,7 @@ cdef extern from "_kernels/c/copy.h":
     void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
 cdef double BYTE_COST = 0.025       # nanoseconds to copy one: a task for each part takes longer than many,
-cdef double REPEAT_COST = 0.5       # and for an element of what is repeated
+cdef double REPEAT_COST = 0.4       # and for an element of what is repeated
 
 cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     """The parts side by side along axis k of a new array of that shape; None when the long way must be gone."""
@@ -282,7 +282,7 @@ def small_repeat(ndarray a, intp repeats, int axis):
     cdef intp i, size = a.itemsize, outer = 1
     cdef ndarray out
     if (not 0 <= repeats <= settings.inline_cost or not in_order_here(a) or records(a, None)
-            or a.size * repeats * REPEAT_COST > settings.inline_cost):
+            or a.size * repeats * REPEAT_COST > MIDDLING * settings.inline_cost):
         return None
     memcpy(shape, a.shape, a.ndim * sizeof(intp))
     shape[axis] *= repeats

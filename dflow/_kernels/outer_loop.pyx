@@ -5,6 +5,7 @@ from dflow._kernels.kernel cimport call_loop, COPIES, intp, item_bytes, Kernel, 
 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
+    void move_spread(char* to, intp to_row, const char* source, intp from_row, intp rows, intp columns, int itemsize)
     void move_turned(char* to, intp to_row, const char* source, intp from_column, intp rows, intp columns, int itemsize)
 
 cdef intp NARROW = 16               # the fuzzer sets it: see _runtime/fusion_plan
@@ -25,8 +26,9 @@ cdef void run_axes(Kernel* k, char** args, int nops, int ndim, intp* dims, intp*
     cdef int d, i, along = ndim - 1, down = ndim - 2
     cdef intp* step = strides + down * nops
     cdef bint copies = k.flags & COPIES and step[2] == step[3] == item_bytes(k)
+    cdef bint spread = k.flags & COPIES and step[2] == 0 and step[3] == item_bytes(k)
     cdef bint turned = k.flags & COPIES and step[0] == step[3] == item_bytes(k) and dims[along] > 1
-    if not copies and not turned and down_columns(k, ndim, dims):
+    if not copies and not turned and not spread and down_columns(k, ndim, dims):
         along, down = down, along
     for d in range(ndim):
         if dims[d] == 0:
@@ -36,6 +38,9 @@ cdef void run_axes(Kernel* k, char** args, int nops, int ndim, intp* dims, intp*
         if copies:
             step = strides + down * 2
             move_rows(args[1], step[1], args[0], step[0], dims[down], dims[along] * item_bytes(k))
+        elif spread:
+            step = strides + down * 2
+            move_spread(args[1], step[1], args[0], step[0], dims[down], dims[along], item_bytes(k))
         elif turned:
             step = strides + down * 2
             move_turned(args[1], step[1], args[0], step[2], dims[down], dims[along], item_bytes(k))

@@ -22,6 +22,7 @@ cdef enum:
 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_rows(char* to, intp to_step, const char* source, intp from_step, intp rows, size_t n)
+    void move_spread(char* to, intp to_row, const char* source, intp from_row, intp rows, intp columns, int itemsize)
     void move_turned(char* to, intp to_row, const char* source, intp from_column, intp rows, intp columns, int itemsize)
     void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
@@ -375,7 +376,7 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
     cdef char* room[MAX_ARGUMENTS]
     cdef intp leaps[MAX_ARGUMENTS]
     cdef intp inner = g.dims[g.ndim - 1], m, rows, done = 0
-    cdef bint turned
+    cdef bint spread, turned
     cdef Walk w
     start_walk(g, &w, f)
     for i in range(nops):
@@ -383,7 +384,8 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
     if k.flags & COPIES and g.steps[first] == g.steps[first + 1] == item_bytes(k) and w.column == 0 and n % inner == 0:
         run_copies(g, j, at, n // inner, &w, row)
         return
-    if inner < NARROW and g.dims[g.ndim - 2] > inner and w.column == 0 and n % inner == 0:
+    spread = k.flags & COPIES and g.steps[first] == 0 and g.steps[first + 1] == item_bytes(k)
+    if not spread and inner < NARROW and g.dims[g.ndim - 2] > inner and w.column == 0 and n % inner == 0:
         run_columns(g, j, at, n // inner, &w, row)
         return
     for i in range(nops):
@@ -395,7 +397,9 @@ cdef void run_segments(GroupPlan* g, int j, char** at, intp f, intp n) noexcept 
         for i in range(nops):
             args[i] = at[first + i] + done * g.steps[first + i] if g.register[first + i] else (
                 row[i] + w.column * g.steps[first + i])
-        if turned and rows > 1:
+        if spread:
+            move_spread(args[1], leaps[1], args[0], leaps[0], rows, m, item_bytes(k))
+        elif turned and rows > 1:
             move_turned(args[1], leaps[1], args[0], g.steps[first], rows, m, item_bytes(k))
         else:
             run_rows(k, args, leaps, nops, rows, &m, g.steps + first, room)

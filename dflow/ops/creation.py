@@ -363,8 +363,9 @@ def repeat(a, repeats, axis=None):
         return take(a, numpy.repeat(numpy.arange(a.shape[axis]), plain(repeats)), axis)
     before, n, after = a.shape[:axis], a.shape[axis], a.shape[axis + 1:]
     r = int(counts)
-    spread = broadcast_to(a.reshape((*before, n, 1, *after)), (*before, n, r, *after))
-    return spread.reshape((*before, n * r, *after)).copy()
+    result = empty((*before, n * r, *after), a.dtype)
+    result.reshape((*before, n, r, *after))[...] = a.reshape((*before, n, 1, *after))
+    return result
 
 
 @op("v, 1", "a, -1", "a, 2, axis=1", "a, (1, 2), axis=(0, 1)", "a, 1, axis=(0, 1)", "a, 100, 0", "a, 1, 2", "e, 1")

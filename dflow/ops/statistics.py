@@ -246,12 +246,12 @@ def _sliding(function, a, v, mode):
     if a.size < v.size:
         a, v, out = v, a, result[::-1]
     end = before + n - m + 1
-    _slide(a, v, out[before:end])
     for edge, part, cut in ((out[:before], a[:m], slice(m - 1 - before, m - 1)),
                             (out[end:], a[n - m:], slice(m, m + length - end))):
         if edge.size:
             edge[...] = task(lambda a, v, cut=cut: numpy.convolve(a, v[::-1])[cut], part, v,
                              shape=edge.shape, dtype=a.dtype)
+    _slide(a, v, out[before:end])           # last, for until then nothing that is written to is pending
     return result
 
 

@@ -146,26 +146,49 @@ static inline void move_turned(char *to, ptrdiff_t to_row, char const *from, ptr
         }
 }
 
-#define REPEAT_ITEMS(size)                                                                 \
-    case size:                                                                             \
-        for (; n > 0; n--, from += size)                                                   \
-            for (ptrdiff_t i = 0; i < times; i++, to += size)                              \
-                memcpy(to, from, size);                                                    \
+#define SPREAD_ROWS(T, n)                                                                  \
+    for (; rows > 0; rows--, to += to_row, from += from_row) {                             \
+        T const item = *(T const *)from;                                                   \
+        for (ptrdiff_t j = 0; j < (n); j++)                                                \
+            ((T *)to)[j] = item;                                                           \
+    }
+
+#define SPREAD(T)                                                                          \
+    case sizeof(T):                                                                        \
+        if (columns == 2)                                                                  \
+            SPREAD_ROWS(T, 2)                                                              \
+        else if (columns == 3)                                                             \
+            SPREAD_ROWS(T, 3)                                                              \
+        else if (columns == 4)                                                             \
+            SPREAD_ROWS(T, 4)                                                              \
+        else                                                                               \
+            SPREAD_ROWS(T, columns)                                                        \
         break;
+
+/* Rows of one item each, so many times. */
+static inline void move_spread(char *to, ptrdiff_t to_row, char const *from, ptrdiff_t from_row, ptrdiff_t rows,
+                               ptrdiff_t columns, int itemsize) {
+    switch (itemsize) {
+        SPREAD(uint8_t)
+        SPREAD(any16)
+        SPREAD(any32)
+        SPREAD(any64)
+        SPREAD(any128)
+    default:
+        for (; rows > 0; rows--, to += to_row, from += from_row)
+            for (ptrdiff_t j = 0; j < columns; j++)
+                memcpy(to + j * itemsize, from, itemsize);
+    }
+}
 
 /* n items of so many bytes, each so many times. */
 static inline void repeat_items(char *to, char const *from, ptrdiff_t n, ptrdiff_t times, ptrdiff_t size) {
-    switch (size) {
-        REPEAT_ITEMS(1)
-        REPEAT_ITEMS(2)
-        REPEAT_ITEMS(4)
-        REPEAT_ITEMS(8)
-        REPEAT_ITEMS(16)
-    default:
+    if (size <= 16)
+        move_spread(to, times * size, from, size, n, times, (int)size);
+    else
         for (; n > 0; n--, from += size)
             for (ptrdiff_t i = 0; i < times; i++, to += size)
                 move_bytes(to, from, size);
-    }
 }
 
 #endif

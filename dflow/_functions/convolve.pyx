@@ -112,8 +112,8 @@ def correlate(ndarray x, ndarray g, tuple stride, tuple dilate, ndarray out):
     looped(&ops[2], out, 0, 1, True)
     launch(correlate_kernels[x.code == DOUBLE], ops, 3, 2, shape, &core)
 
-cdef Kernel* slide_floats = kernel_new(b"correlate", 2, 3, <loop_t>slide_float, NULL, ROWS | TELLS_FP, 0.05)
-cdef Kernel* slide_doubles = kernel_new(b"correlate", 2, 3, <loop_t>slide_double, NULL, ROWS | TELLS_FP, 0.1)
+cdef Kernel* slide_floats = kernel_new(b"correlate", 2, 3, <loop_t>slide_float, NULL, ROWS | TELLS_FP, 0.025)
+cdef Kernel* slide_doubles = kernel_new(b"correlate", 2, 3, <loop_t>slide_double, NULL, ROWS | TELLS_FP, 0.05)
 
 def slide(ndarray a, ndarray v, ndarray out):
     """out[i] = the sum of a[i + k] * v[k], for 1-d arrays of one type, float32 or float64."""

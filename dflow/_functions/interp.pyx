@@ -13,7 +13,7 @@ cdef extern from "_kernels/c/interp.h":
         intp has_left, has_right
     void interp_loop(char**, intp*, intp*, void*) noexcept nogil
 
-cdef Kernel* interp_kernel = kernel_new(b"interp", 4, 5, <loop_t>interp_loop, NULL, ROWS | TELLS_FP, 8)
+cdef Kernel* interp_kernel = kernel_new(b"interp", 4, 5, <loop_t>interp_loop, NULL, ROWS | TELLS_FP, 4)
 
 def interpolate(ndarray x, ndarray xp, ndarray fp, left, right):
     """numpy.interp of real numbers: at x, between the points (xp, fp), of which there is one at least."""

@@ -37,6 +37,7 @@ cdef extern from "_kernels/c/bytes.h" nogil:
 cdef enum:
     LEAST_RUN = 1 << 16         # elements of a run, at least; a long row is sorted in runs, and these are merged,
     LEVELS = 3                  # two at a time, so often at most,
+    WORTH_RUNS = 2000000        # nanoseconds of a sort that gains
     MERGED = 1 << 15            # so many elements of the output by one piece
 
 cdef int cores = os.cpu_count() or 1
@@ -172,18 +173,23 @@ cdef intp four_runs(intp* dims) noexcept nogil:
 cdef intp eight_runs(intp* dims) noexcept nogil:
     return runs_of(dims[1], 8)
 
+cdef bint by_vectors(int code, int kind):
+    """Whether NumPy sorts these so."""
+    return vectors and kind == cnp.NPY_QUICKSORT and itemsizes[code] <= 8 and code != HALF and not is_complex(code)
+
 def set_cores(int n):
     """How many cores the machine is taken to have, for tests; the number before."""
     global cores
     before, cores = cores, n
     return before
 
-cdef int most_runs(int code, int kind):
+cdef int most_runs(int code, int kind, intp n):
     """What is the fastest on this machine, however many workers there are: of 10^6 random numbers NumPy's vectors take
     5 ns for one of 8 bytes, 2.5 for one of 4; else it takes 60 or so; a merge 4.7 for a float, 2.6 for an integer."""
-    cdef bint quick = (vectors and kind == cnp.NPY_QUICKSORT and itemsizes[code] <= 8 and code != HALF
-                       and not is_complex(code))
-    cdef double whole = itemsizes[code] * 0.6 if quick else 60, merge = 2.6 if is_integer(code) else 4.7
+    cdef double whole = itemsizes[code] * 0.6 if by_vectors(code, kind) else 60
+    cdef double merge = 2.6 if is_integer(code) else 4.7
+    if n * whole < WORTH_RUNS:
+        return 1
     return min((1 << level for level in range(LEVELS + 1)),
                key=lambda runs: whole / min(runs, cores) + merge * (runs.bit_length() - 1) / cores)
 
@@ -221,7 +227,7 @@ cdef void merge_loop(char** args, intp* dims, intp* steps, void* data) noexcept 
 
 cdef list long_sort_kernels(int code, int kind, intp n):
     """Those that sort one row of n elements, each from one buffer to another; None when it is to be sorted as it is."""
-    cdef int most = most_runs(code, kind) if n >= 2 * LEAST_RUN and itemsizes[code] > 1 else 1
+    cdef int most = most_runs(code, kind, n) if n >= 2 * LEAST_RUN and itemsizes[code] > 1 else 1
     cdef intp runs = runs_of(n, most)
     cdef Kernel* k
     cdef list kernels
@@ -243,9 +249,11 @@ cdef list long_sort_kernels(int code, int kind, intp n):
     return kernels
 
 cdef Kernel* sort_kernel(int code, int kind, bint indices) except NULL:
+    cdef bint quick = by_vectors(code, kind)
     if indices:
-        return sorting_kernel("argsort", code, kind, False, 1, argsort_loop, 30)
-    return sorting_kernel("sort", code, kind, False, 1, sort_loop, 10 if itemsizes[code] > 1 else 1)
+        return sorting_kernel("argsort", code, kind, False, 1, argsort_loop, 9 if quick else 30)
+    return sorting_kernel("sort", code, kind, False, 1, sort_loop,
+                          1 if itemsizes[code] == 1 else 0.45 * itemsizes[code] if quick else 10)
 
 cdef Kernel* argextreme_kernel(int code, bint largest) except NULL:
     return sorting_kernel("argmax" if largest else "argmin", code, 0, largest, 1, argextreme_loop,

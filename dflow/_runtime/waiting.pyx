@@ -6,7 +6,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memset
 from dflow._kernels.kernel cimport ELEMENTWISE, HOST, ON_DISK, REDUCES
 from dflow._base.atomics cimport (
-    DFLOW_TSAN, add_i64, add_int, cas_int, glance_int, load_i64, load_int, load_ptr, store_int)
+    DFLOW_TSAN, add_i64, add_int, cas_int, cpu_pause, glance_int, load_i64, load_int, load_ptr, store_int)
 from dflow._base.locks cimport lock, STORAGE_LOCK, try_lock, unlock
 from dflow._base.thread_state cimport CPUS, captures, noting_hooks
 from dflow._base.threads cimport bell_lock, bell_unlock, bell_wait_ns, now_ns, sched_yield, sleep_ns
@@ -526,6 +526,24 @@ cdef double catch_up(Storage* s, double most) noexcept:
         t = NULL
     none_to_wake_for()
     return done
+
+cdef bint in_work(Storage* s, double most) noexcept nogil:
+    """Whether a thread has taken what s waits for, which takes no longer than that."""
+    cdef bint found = False
+    cdef Task* t
+    if try_lock(&s.lock, STORAGE_LOCK):
+        if s.writes != NULL:
+            t = head_of(task_of(s.writes))
+            found = load_int(&t.state) != IDLE and cost_of_all(t) < most
+        unlock(&s.lock)
+    return found
+
+cdef void stand_by(Storage* s, double most) noexcept:
+    cdef long long until = now_ns() + <long long>most
+    if in_work(s, most):
+        with nogil:
+            while load_ptr(&s.writes) != NULL and now_ns() < until:
+                cpu_pause()
 
 cdef inline void none_to_wake_for() noexcept:
     """What was queued in silence has been run here, perhaps: to wake a worker takes up to 20 us.

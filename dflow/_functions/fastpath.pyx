@@ -548,19 +548,22 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y):
     return multiplied(k, p.kernel, x, y, out, dims, steps)
 
 cdef ndarray quick_vecdot(Plan* p, ndarray x, ndarray y):
-    """Of vectors of one type, the first one conjugated, that are small and ready, here and now; else None."""
+    """Of vectors of one type, or the rows of two matrices, the first one conjugated, that are small and ready, here and
+    now; else None."""
     cdef intp dims[2]
     cdef intp steps[5]
     cdef ndarray out
+    cdef int axis = x.ndim - 1
     if x.size * p.kernel.cost > settings.inline_cost or not (comes_near(x) and comes_near(y)):
         return None
-    if not p.direct or x.ndim != 1 or y.ndim != 1 or x.size != y.size or x.size == 0 or not together(x, y):
+    if not p.direct or not 0 < x.ndim <= 2 or not same_shape(x, y) or x.size == 0 or not together(x, y):
         return None
-    dims[0] = 1
-    dims[1] = x.size
-    steps[0] = steps[1] = steps[2] = 0
-    steps[3], steps[4] = strides_of(x)[0], strides_of(y)[0]
-    out = new_array(p.codes[2], 0, NULL)
+    dims[0] = x.shape[0] if axis else 1
+    dims[1] = x.shape[axis]
+    steps[0], steps[1] = strides_of(x)[0], strides_of(y)[0]
+    steps[3], steps[4] = strides_of(x)[axis], strides_of(y)[axis]
+    out = new_array(p.codes[2], axis, x.shape)
+    steps[2] = out.itemsize
     return multiplied(p.kernel, p.kernel, x, y, out, dims, steps) if give_memory(out, x, y) else None
 
 cdef ndarray multiplied(Kernel* k, Kernel* named, ndarray x, ndarray y, ndarray out, intp* dims, intp* steps):

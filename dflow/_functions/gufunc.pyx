@@ -9,9 +9,9 @@ from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._runtime.graph cimport WRITE
 from dflow._array.dispatch cimport Core, launch, Operand, UNTRACKED_READ
-from dflow._kernels.dtypes cimport DTYPES
+from dflow._kernels.dtypes cimport CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT
 from dflow._array.core cimport *, be_element, is_ours
-from dflow._functions.fastpath cimport Plan, queue_matmul, quick_matmul, quick_vecdot
+from dflow._functions.fastpath cimport Plan, queue_matmul, quick_matmul, quick_vecdot, same_shape
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.out cimport cast_error
 from dflow._functions.views cimport without_axis
@@ -115,6 +115,18 @@ cdef object small_product(Plan* p, object u, tuple inputs):
             return quick
     quick = at_once(u, inputs, None, SMALL)
     return None if quick is LATER else quick
+
+def alike(tuple operands, int axes, intp few, intp longer):
+    """Whether two operands, after the subscripts, are ours, of one shape, of so many axes; if these are several, of a
+    type that BLAS has, too, and with few elements or longer rows."""
+    cdef ndarray x, y
+    if len(operands) != 3 or not is_ours(operands[1]) or not is_ours(operands[2]):
+        return False
+    x, y = <ndarray>operands[1], <ndarray>operands[2]
+    if x.ndim != axes or not same_shape(x, y):
+        return False
+    return axes == 1 or (x.code == y.code and x.code in (FLOAT, DOUBLE, CFLOAT, CDOUBLE)
+                         and (x.size <= few or x.shape[axes - 1] > longer))
 
 cdef list core_names(object core, int i, ndarray a, set missing):
     """The core dimensions that input i has; optional ones that it has no axes for go into `missing`."""

@@ -12,15 +12,14 @@ import numpy
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray
 from dflow._functions.constructors import in_order
+from dflow._functions.gufunc import alike
 from dflow._functions.numpy_inline import LATER, SMALL, at_once, bare
 from dflow._functions.views import broadcast_to, diagonal_of, known_order
 from dflow._kernels.dtypes import native
-from dflow.ops.linear import multiply
+from dflow.ops.linear import multiply, vecdot
 from dflow.ops.reductions import add_reduce
 from dflow.ops.table import op
 
-LETTERS = map(chr, (*range(97, 123), *range(65, 91)))    # a to Z; the module `string` compiles patterns at its import
-INNER = frozenset(f"{k},{k}{arrow}" for k in LETTERS for arrow in ("", "->"))  # products of two vectors
 ONCE = 160 << 10        # bytes of an operand of which each element is used once: the same
 FEW = 256               # elements of an operand: NumPy's loop over all labels is quicker on fewer
 SHORT = 32              # elements of a vector whose product takes less than a call of BLAS
@@ -30,7 +29,7 @@ EINSUMS = (
     "'ij,jk', a, a.T", "'ij->ji', a", "'ij->', a", "'ii', a[:, :3]", "'ii->i', a[:, :3]", "'i,i', v, v",
     "'i,j->ij', v, j", "'ij,j->i', a, v",
     "'...j,j->...', f, v", "'bij,bjk->bik', f, f.transpose(0, 2, 1)", "'bij,bkj', f, f", "'ij,jk,kl->il', a, a.T, a",
-    "'ij,ij->i', a, a",
+    "'ij,ij->i', a, a", "'abc,abc->ab', f, f", "'ij,ij->i', a + 1j, a - 1j", "'ij,ij->i', m, m",
     "'ij,ij', a, a", "'i...->...', f", "'ij,jk', a, a", "'ijj', a", "a, [0, 1], v, [1], [0]", "'ij,k->ijk', i, j",
     "'bi,bj->bij', a, a",
     "'ij,jk->ki', i, i.T", "'ij->i', a, dtype='f4'", "'ij->i', a, dtype='f4', casting='same_kind'", "'i,i', [1], v",
@@ -57,11 +56,11 @@ def einsum(*operands, out=None, optimize=False, dtype=None, casting="safe", orde
         order = known_order(order)
     plain = out is None and dtype is None and order == "K" and casting == "safe" and not optimize
     if plain and type(operands[0]) is str and len(operands) > 1:
-        if operands[0] in INNER and len(operands) == 3:
+        axes, few = _form(operands[0], getattr(operands[1], "itemsize", 8))
+        if axes and alike(operands, axes, FEW, SHORT):
             _, x, y = operands
-            if type(x) is ndarray is type(y) and x.ndim == 1 and x.shape == y.shape:
-                return x @ y
-        result = at_once(_c_einsum, operands, small=_few(operands[0], getattr(operands[1], "itemsize", 8)))
+            return x @ y if axes == 1 else vecdot(x if x.dtype.kind == "f" else x.conj(), y)
+        result = at_once(_c_einsum, operands, small=few)
         if result is not LATER:
             return result
     if not plain:
@@ -101,13 +100,17 @@ def _products(left, right):
 
 
 @functools.lru_cache(1000)
-def _few(subscripts, itemsize):
-    """How many elements of an operand NumPy's loop is to take. No lone one, of which the result may be a view."""
+def _form(subscripts, itemsize):
+    """Of how many axes both operands are, where the last of two alike is summed over, else 0; and how many elements of
+    an operand NumPy's loop is to take. No lone one, of which the result may be a view."""
     left, arrow, right = subscripts.partition("->")
     first, comma, second = left.partition(",")
-    if comma:
-        return ONCE // max(itemsize, 4) if first == second else FEW
-    return 4 * SMALL if arrow and left.isalpha() and len(right) < len(set(left)) else -1
+    if not comma:
+        return 0, 4 * SMALL if arrow and left.isalpha() and len(right) < len(set(left)) else -1
+    if first != second:
+        return 0, FEW
+    vectors = first.isalpha() and first.isascii() and len(set(first)) == len(first) and right == first[:-1]
+    return len(first) if vectors else 0, ONCE // max(itemsize, 4)
 
 
 def _check_output(result, out, casting, operand):

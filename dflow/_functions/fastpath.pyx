@@ -30,7 +30,7 @@ from dflow._kernels.sorting cimport dot_kernel
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport (
     ndarray, C_CONTIGUOUS, F_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, strides_of,
-    cast, data_of, in_order_near, is_idle, is_near, same_elements, together, fill_operand, covers_storage,
+    assign, cast, data_of, in_order_near, is_idle, is_near, same_elements, together, fill_operand, covers_storage,
     is_ours, be_element)
 from dflow._base.thread_state cimport near
 
@@ -293,7 +293,32 @@ cdef ndarray binary_into(Plan* p, object a, object b, ndarray out):
     out.st.version += 1
     if out.flags & C_CONTIGUOUS and is_idle(out.st, near) and goes_with(a, out) and goes_with(b, out):
         done = mixed_binary(p, a, b, out) if apart else quick_binary(p, a, b, out)
-    return done if done is not None or apart else launch_direct(p, a, b, out)
+    if done is not None:
+        return done
+    if not apart:
+        return launch_direct(p, a, b, out)
+    return stored_result(p, a, b, out) if out.itemsize * out.size <= MIXED_BYTES and fits[out.code][p.codes[2]] else None
+
+cdef ndarray stored_result(Plan* p, object a, object b, ndarray out):
+    """The result, made apart, copied to out; None when call() must decide."""
+    cdef ndarray made
+    if is_ours(a) and not spreads(<ndarray>a, out) or is_ours(b) and not spreads(<ndarray>b, out):
+        return None
+    made = direct_binary(p, a, b)
+    if made is None:
+        return None
+    assign(out, made)
+    return out
+
+cdef inline bint spreads(ndarray x, ndarray over) noexcept:
+    """Whether x can be broadcast to the shape of another."""
+    cdef int i, skip = over.ndim - x.ndim
+    if skip < 0:
+        return False
+    for i in range(x.ndim):
+        if x.shape[i] != 1 and x.shape[i] != over.shape[skip + i]:
+            return False
+    return True
 
 cdef inline bint shares(object x, ndarray out):
     """Whether x is of the same storage, and not the same elements of it."""

@@ -404,7 +404,10 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
         return False
     if is_ours(value):
         v = <ndarray>value
-        if v.code != a.code or v.st == a.st or not in_order_here(v) or v.ndim and not same_shape(v, index):
+        if v.code != a.code or not is_here(v) or v.ndim and not same_shape(v, index):
+            return False
+        v = copy_of(v) if v.st == a.st else contiguous(v)
+        if not in_order_here(v):
             return False
         args[1] = data_of(v)
         steps[1] = v.itemsize if v.ndim else 0
@@ -676,8 +679,13 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
         refuse_store(a, key, value)
         raise
 
+cdef enum:
+    FEW = 4096                  # elements that are cast before anything is known of where they go
+
 cdef int store_selected(ndarray a, object key, object value) except -1:
     cdef ndarray values
+    if is_ours(value) and (<ndarray>value).size <= FEW:
+        value = cast_value(a, <ndarray>value)
     if (is_ours(key) and a.ndim == 1 and (is_ours(value) or type(value) is int or type(value) is float)
             and quick_put(a, <ndarray>key, value)) or put_points(a, key, value):
         return 0

@@ -442,8 +442,11 @@ cdef bint number_at(object value, int code, char* place) except -1:
             return False
         its = (<ndarray>value).code
         source = data_of(<ndarray>value)
-        if may_not_fit(<ndarray>value, code) or is_complex(its) and not is_complex(code):
+        if is_complex(its) and not is_complex(code):
             return False
+        if may_not_fit(<ndarray>value, code):
+            write_number(its, source, code, place)
+            return True
     else:
         its = scalar_code(value)
         if its < 0:

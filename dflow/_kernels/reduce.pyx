@@ -10,26 +10,12 @@ cdef extern from "_kernels/c/copy.h" nogil:
 cdef extern from "_kernels/c/rows.h" nogil:
     void add_down(void* to, const char* source, intp leap, intp rows, intp n, int wide)
 
-cdef inline void gather(char* to, char* p, intp n, intp step, int size) noexcept nogil:
-    cdef intp i
-    if step == size:
-        memcpy(to, p, n * size)
-    elif size == 8:
-        for i in range(n):
-            (<double*>to)[i] = (<double*>(p + i * step))[0]
-    elif size == 4:
-        for i in range(n):
-            (<float*>to)[i] = (<float*>(p + i * step))[0]
-    else:
-        for i in range(n):
-            memcpy(to + i * size, p + i * step, size)
-
 cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil:
     cdef char* args[3]
     cdef intp steps[3]
     cdef char block[FOLD_BYTES]
     if w.total != NULL and step != w.itemsize and n <= fold_block(w):      # the loop would begin with the second one
-        gather(block, p, n, step, w.itemsize)
+        move_items(block, w.itemsize, p, step, n, w.itemsize)
         p = block
         step = w.itemsize
         near = True
@@ -151,7 +137,7 @@ cdef void fold_axes(Fold* w, char* out, char* p, intp* dims, intp* steps, bint f
             if x.filled[0] == room:
                 carry_up(w, &x, 0)
             n = min(left, room - x.filled[0])
-            gather(x.room[0] + x.filled[0] * w.itemsize, q, n, steps[last], w.itemsize)
+            move_items(x.room[0] + x.filled[0] * w.itemsize, w.itemsize, q, steps[last], n, w.itemsize)
             q += n * steps[last]
             left -= n
             x.filled[0] += n
@@ -257,7 +243,7 @@ cdef void run_bands(void* plan, intp start, intp stop) noexcept nogil:
         if rows > a.band:
             rows = a.band
         if a.w.cast == NULL:
-            gather(out, p, a.n, a.step, a.w.itemsize)
+            move_items(out, a.w.itemsize, p, a.step, a.n, a.w.itemsize)
         first = 0
         while first < a.n:
             fold_across(a.w, out + first * a.w.itemsize, p + first * a.step, min(most, a.n - first), a.w.itemsize,

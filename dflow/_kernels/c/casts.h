@@ -43,29 +43,13 @@ static void fill_elements(char *to, npy_intp step, npy_intp n, char const *value
         memcpy(to + i * step, value, size);
 }
 
-#define MOVE(TYPE) for (npy_intp i = 0; i < n; i++, ip += is, op += os) *(TYPE *)op = *(TYPE *)ip; return;
-
 /* The same type: bytes are moved. data is the size of an element. */
 static void copy_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
-    char *ip = args[0], *op = args[1];
-    npy_intp n = dims[0], is = steps[0], os = steps[1], size = (npy_intp)data;
-    if (is == size && os == size) {
-        move_bytes(op, ip, n * size);
-        return;
-    }
-    if (is == 0 && n > 1) {
-        fill_elements(op, os, n, ip, size);
-        return;
-    }
-    switch (size) {
-    case 1: MOVE(npy_uint8)
-    case 2: MOVE(npy_uint16)
-    case 4: MOVE(npy_uint32)
-    case 8: MOVE(npy_uint64)
-    case 16: MOVE(two_words)
-    }
-    for (npy_intp i = 0; i < n; i++, ip += is, op += os)
-        memmove(op, ip, size);
+    npy_intp n = dims[0], size = (npy_intp)data;
+    if (steps[0] == 0 && n > 1)
+        fill_elements(args[1], steps[1], n, args[0], size);
+    else
+        move_items(args[1], steps[1], args[0], steps[0], n, (int)size);
 }
 
 #define LOOP(from, to, FROM, TO, STATEMENT)                                                                            \

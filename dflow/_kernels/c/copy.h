@@ -65,10 +65,10 @@ typedef struct { any64 parts[2]; } any128;
             *(T *)to = *(T const *)from;                                                   \
         break;
 
-#define EVERY_OTHER(T)                                                                     \
+#define EVERY(step, T)                                                                     \
     case sizeof(T):                                                                        \
         for (ptrdiff_t i = 0; i < n; i++)                                                  \
-            ((T *)to)[i] = ((T const *)from)[2 * i];                                       \
+            ((T *)to)[i] = ((T const *)from)[(step) * i];                                  \
         return;
 
 /* n items, each so many bytes after the one before it. */
@@ -80,10 +80,17 @@ static inline void move_items(char *to, ptrdiff_t to_step, char const *from, ptr
     }
     if (to_step == itemsize && from_step == 2 * itemsize)       /* real or imaginary parts: loops that compilers see */
         switch (itemsize) {
-            EVERY_OTHER(uint8_t)
-            EVERY_OTHER(any16)
-            EVERY_OTHER(any32)
-            EVERY_OTHER(any64)
+            EVERY(2, uint8_t)
+            EVERY(2, any16)
+            EVERY(2, any32)
+            EVERY(2, any64)
+        }
+    if (to_step == itemsize && from_step == -itemsize)          /* backwards: the same */
+        switch (itemsize) {
+            EVERY(-1, uint8_t)
+            EVERY(-1, any16)
+            EVERY(-1, any32)
+            EVERY(-1, any64)
         }
     switch (itemsize) {         /* of a known size a copy is two instructions, not a call */
         MOVE_ITEMS(uint8_t)

@@ -668,6 +668,7 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     cdef Kernel* k
     cdef Kernel* cast
     cdef ndarray out
+    cdef intp step = strides_of(a)[0] if a.ndim == 1 else a.itemsize
     k = r.plan.kernel
     if a.size == 0:
         return None
@@ -682,7 +683,7 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         out.st.data[0] = <char>r.deciding
         settings.inlined += 1
         return out
-    if not a.flags & (C_CONTIGUOUS | F_CONTIGUOUS if r.fold.exact else C_CONTIGUOUS) or (
+    if a.ndim != 1 and not a.flags & (C_CONTIGUOUS | F_CONTIGUOUS if r.fold.exact else C_CONTIGUOUS) or (
             k.flags & (MAY_RAISE | INVALID_FAILS)):
         return None
     if r.plan.codes[0] == a.code:
@@ -703,26 +704,26 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
     settings.inlined += 1
     fp_clear()
     if cast == NULL:
-        fold(&r.fold, out.st.data, a.st.data + a.offset, a.size, a.itemsize, not r.has_initial, True)
+        fold(&r.fold, out.st.data, a.st.data + a.offset, a.size, step, not r.has_initial, True)
     else:
-        fold_casts(&r.fold, cast, out.st.data, a)
+        fold_casts(&r.fold, cast, out.st.data, a, step)
     if k.flags & REPORTS_FP:
         fp_event(fp_flags(), &REDUCE)
     return out
 
-cdef void fold_casts(Fold* w, Kernel* cast, char* out, ndarray a) noexcept:
+cdef void fold_casts(Fold* w, Kernel* cast, char* out, ndarray a, intp step) noexcept:
     """out = out op a[0] op a[1] .. in another type, a block after the other."""
     cdef char block[FOLD_BYTES]
     cdef char* args[2]
     cdef intp steps[2]
     cdef intp n, left = a.size
     args[0], args[1] = data_of(a), block
-    steps[0], steps[1] = a.itemsize, w.itemsize
+    steps[0], steps[1] = step, w.itemsize
     while left:
         n = min(left, fold_block(w))
         cast.loop(args, &n, steps, cast.data)
         fold_one(w, out, block, n, w.itemsize, False, True)
-        args[0] += n * a.itemsize
+        args[0] += n * step
         left -= n
 
 cdef Kernel ACCUMULATE

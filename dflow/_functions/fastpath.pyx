@@ -736,15 +736,16 @@ cdef ndarray quick_accumulate(Reduction* r, ndarray a):
     cdef char* args[3]
     cdef intp steps[3]
     cdef intp n = a.size - 1
-    if n < 0 or not in_order_near(a) or r.plan.codes[0] != a.code or k.flags & (MAY_RAISE | INVALID_FAILS) or (
+    if n < 0 or not is_near(a) or r.plan.codes[0] != a.code or k.flags & (MAY_RAISE | INVALID_FAILS) or (
             a.size * (k.cost + 1) > settings.inline_cost):
         return None
     out = allocated(a.code, 1, a.shape)
     out.st.device = a.st.device
+    steps[0] = steps[2] = a.itemsize
+    steps[1] = strides_of(a)[0]
     args[0] = data_of(out)
-    args[1] = data_of(a) + a.itemsize
+    args[1] = data_of(a) + steps[1]
     args[2] = args[0] + a.itemsize
-    steps[0] = steps[1] = steps[2] = a.itemsize
     memcpy(args[0], data_of(a), a.itemsize)
     settings.inlined += 1
     if n:

@@ -105,6 +105,8 @@ def _divided(total, count):
                 return total / count
             total /= count
             return total
+        if total.dtype.char == "F" and total.size < SMALL:      # as a complex128, as NumPy divides by an integer
+            return (total.astype("D") / count).astype("F")
         count = as_array(count)
     if total.ndim:
         return _divide(total, count, out=total, casting="unsafe")

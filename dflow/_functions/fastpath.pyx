@@ -27,6 +27,7 @@ from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.dtypes cimport (
     BOOL, DTYPES, NCODES, Scalar, is_integer, itemsizes, write_scalar)
 from dflow._kernels.sorting cimport dot_kernel
+from dflow._kernels.wrapped cimport reduce_kernel
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport (
     ndarray, C_CONTIGUOUS, F_CONTIGUOUS, READONLY, SCALAR, new_array, new_like, strides_of,
@@ -707,6 +708,49 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         fold(&r.fold, out.st.data, a.st.data + a.offset, a.size, step, not r.has_initial, True)
     else:
         fold_casts(&r.fold, cast, out.st.data, a, step)
+    if k.flags & REPORTS_FP:
+        fp_event(fp_flags(), &REDUCE)
+    return out
+
+cdef ndarray quick_reduce_axis(Reduction* r, ndarray a, int axis, bint keepdims):
+    """The same along an axis of a matrix, or the first or last one of an array in C order."""
+    cdef Kernel* k = r.plan.kernel
+    cdef ndarray out
+    cdef intp shape[MAXDIMS]
+    cdef intp dims[2]
+    cdef intp steps[4]
+    cdef char* args[3]
+    cdef int i, last = a.ndim - 1, end = 2 if r.has_initial else 1
+    axis = axis + a.ndim if axis < 0 else axis
+    if (a.ndim < 2 or not 0 <= axis <= last or a.size == 0 or a.shape[axis] == 1 or r.plan.codes[0] != r.plan.codes[1]
+            or a.code != r.plan.codes[0] and not (r.fold.exact and (is_integer(a.code) or r.plan.codes[0] == BOOL))):
+        return None
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or a.size * k.cost > settings.inline_cost or not comes_near(a):
+        return None
+    if a.ndim == 2:
+        steps[0] = strides_of(a)[1 - axis]
+    elif a.flags & C_CONTIGUOUS and (axis == 0 or axis == last):
+        steps[0] = a.itemsize if axis == 0 else strides_of(a)[last - 1]
+    else:
+        return None
+    memcpy(shape, a.shape, a.ndim * sizeof(intp))
+    shape[axis] = 1
+    for i in range(axis, axis if keepdims else last):
+        shape[i] = shape[i + 1]
+    out = allocated(r.plan.codes[2], a.ndim if keepdims else last, shape)
+    out.st.device = a.st.device
+    dims[0], dims[1] = out.size, a.shape[axis]
+    if out.size == 1:
+        steps[0] = 0                    # whatever it is: one output has no others beside it
+    args[0], args[end] = data_of(a), data_of(out)
+    steps[end], steps[end + 1] = out.itemsize, strides_of(a)[axis]
+    if r.has_initial:
+        args[1] = <char*>&r.initial
+        steps[1] = 0
+    settings.inlined += 1
+    fp_clear()
+    k = reduce_kernel(k, r.plan.codes[0], a.code, 1, r.has_initial, r.fold.blocked)
+    k.loop(args, dims, steps, k.data)
     if k.flags & REPORTS_FP:
         fp_event(fp_flags(), &REDUCE)
     return out

@@ -813,10 +813,14 @@ cdef class ufunc:
             given = (array, axis, dtype, None, keepdims, initial, where)
             return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}),
                                 only_output(out))
-        if (is_ours(array) and dtype is None and out is None and not keepdims and initial is NO_VALUE
-                and where is True and (axis is None and (self.reorderable or (<ndarray>array).ndim < 2)
-                                       or type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0)):
-            quick = quick_reduce(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array)
+        if is_ours(array) and dtype is None and out is None and initial is NO_VALUE and where is True:
+            quick = None
+            if (not keepdims and axis is None and (self.reorderable or (<ndarray>array).ndim < 2)
+                    or not keepdims and type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0):
+                quick = quick_reduce(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array)
+            elif type(axis) is int and self.reorderable and -MAXDIMS <= axis < MAXDIMS and type(keepdims) is bool:
+                quick = quick_reduce_axis(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array, axis,
+                                          keepdims)
             if quick is not None:
                 return quick
         if (not is_ours(array) or out is not None or where is not True) and overridden((array,), out, where):

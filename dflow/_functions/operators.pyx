@@ -18,7 +18,7 @@ from dflow._functions.gufunc cimport product
 from dflow._functions.numpy_inline import LATER
 from dflow._tracing.tape cimport check_place, earlier, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers
-from dflow._functions.sequences cimport from_sequence, is_sequence
+from dflow._functions.sequences cimport is_sequence, numbers_in
 from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary
 from dflow._functions.out cimport cast_error
 from dflow._functions.ufunc cimport ufunc, wrap, call
@@ -82,11 +82,11 @@ cdef object array_operator(int op, object a, object b):
     j = quick_kind(b)
     if i < 0 or j < 0:
         if i >= 0 and is_sequence(b) and may_be_numbers(op, a):
-            made = from_sequence(b)
+            made = numbers_in(b)
             if made is not None:
                 return binary_operator(op, a, made)
         if j >= 0 and is_sequence(a) and may_be_numbers(op, b):
-            made = from_sequence(a)
+            made = numbers_in(a)
             if made is not None:
                 return binary_operator(op, made, b)
         number = held(a if i < 0 else b, j if i < 0 else i)
@@ -270,7 +270,7 @@ cdef object inplace_operator(int op, object a, object b):
         return record_inplace(op, x, b)
     j = quick_kind(b)
     if j < 0 and is_sequence(b):
-        made = from_sequence(b)
+        made = numbers_in(b)
         if made is not None:
             b = made
             j = quick_kind(b)

@@ -5,6 +5,7 @@ from dflow._array.core cimport ndarray
 # Of nothing but bools, integers and floats, in lists and tuples of one length at each depth, as the type that NumPy
 # gives them, or as `code`; None for any other, and what does not fit.
 cdef ndarray from_sequence(object x, int code=*)
+cdef ndarray numbers_in(object x)                       # the same, also of elements of ours
 cdef inline bint is_sequence(object x) noexcept:
     return type(x) is list or type(x) is tuple
 cdef ndarray as_operand(object x)                       # as_array, by the above where that can be

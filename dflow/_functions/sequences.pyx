@@ -5,7 +5,7 @@ from libc.string cimport memcpy
 from dflow._kernels.dtypes cimport BOOL, DOUBLE, EXACT, in_range, is_integer, itemsizes, LONG, write_parts
 from dflow._kernels.kernel cimport intp
 from dflow._runtime.graph cimport storage_allocate
-from dflow._array.core cimport as_array, data_of, ndarray, new_array
+from dflow._array.core cimport SCALAR, as_array, data_of, is_ours, ndarray, new_array
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -102,6 +102,21 @@ cdef ndarray from_sequence(object x, int code=-1):
 cdef ndarray as_operand(object x):
     cdef ndarray found = from_sequence(x) if is_sequence(x) else None
     return as_array(x) if found is None else found
+
+cdef ndarray numbers_in(object x):
+    """from_sequence(), and the array of a sequence of numbers and elements of ours; else None."""
+    cdef ndarray found = from_sequence(x)
+    cdef int overflow = 0
+    if found is not None or not x:
+        return found
+    for item in x:
+        if not (is_ours(item) and (<ndarray>item).flags & SCALAR or natural(item) >= 0):
+            return None
+        if type(item) is int:
+            PyLong_AsLongLongAndOverflow(item, &overflow)
+            if overflow:
+                return None
+    return as_array(x)
 
 cdef tuple with_sequences(tuple inputs):
     cdef list found

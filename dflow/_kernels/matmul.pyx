@@ -30,9 +30,10 @@ cdef enum:
     LEAST_BAND_AREA = 1 << 17   # which is cut into bands of at least so many,
     LEAST_BAND = 64             # and so many rows, or columns,
     BAND = 2048                 # but no more than about so many: where lines are cut, short pieces cost twice the time
-    NARROW = 16                 # rows or columns: of fewer, and of vectors, each tile is NumPy's OpenBLAS's, if it has
-                                # that: it is newer than SciPy's, and there up to twice as fast
+    NARROW = 16                 # rows, columns, or elements of these: of fewer each tile is NumPy's OpenBLAS's, if it
+                                # has that: it is newer than SciPy's, and there up to twice as fast
     WIDE = 128                  # columns or rows that such a product has at least where tiles pay
+    FLAT = 900_000              # the same for vectors of less than 16, where it is writing that takes the time
     TILE = 1024                 # rows and columns of a tile, at most about so many,
     LEAST_TILE = 48             # and at least so many
     ONE_THREAD = 8192           # elements up to which OpenBLAS never uses several
@@ -50,7 +51,7 @@ cdef struct Product:            # the data of a product's kernel
 cdef bint worth_blas(intp m, intp n, intp p) noexcept nogil:
     if m == 1 or p == 1:
         return n >= 16 and m * n * p > LEAST_VECTOR and m != p
-    return n >= 16 and (min(m, p) >= NARROW or max(m, p) >= WIDE) and m * n * p > LEAST
+    return (n >= 16 or m * n * p >= FLAT) and (min(m, p) >= NARROW or max(m, p) >= WIDE) and m * n * p > LEAST
 
 # ---- tiles -----------------------------------------------------------------------------------------------------------
 
@@ -119,7 +120,7 @@ cdef bint blas_takes(Product* w, intp* dims, intp* core,
     cdef intp m = dims[1], n = dims[2], p = dims[3]
     if scipy_routines.gemm[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX:
         return False
-    if min(m, p) < NARROW and numpy_blas.set_threads != NULL:
+    if min(m, n, p) < NARROW and n > 1 and numpy_blas.set_threads != NULL:      # of n = 1 NumPy's loop is its own
         return False
     if p == 1:
         if not spaced(core[2], w.itemsize) or not spaced(core[4], w.itemsize):

@@ -13,6 +13,7 @@ from libc.string cimport memcpy, memset
 from dflow._kernels.kernel cimport DATA_BYTES, ELEMENTWISE, intp, Kernel, loop_t, MAXDIMS, PARTIAL, ROWS
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport warn_user
+from dflow._runtime.waiting cimport try_to_catch_up
 from dflow._runtime.graph cimport FULL, WRITE
 from dflow._array.dispatch cimport Operand, Core, fill_constant, launch, region_of_run
 from dflow._kernels.dtypes cimport (
@@ -399,6 +400,8 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     cdef intp steps[5]
     cdef int kind = index_kinds[index.code]
     cdef ndarray v
+    if is_ours(value) and index.size <= settings.inline_cost:
+        try_to_catch_up((<ndarray>value).st)        # a cast, say; it may give up the GIL
     if (kind < 0 or index.size > settings.inline_cost or not in_order_here(index) or not is_idle(a.st, direct)
             or index.st == a.st or not inside_loops[kind](data_of(index), index.size, a.shape[0])):
         return False

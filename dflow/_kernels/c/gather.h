@@ -181,13 +181,51 @@ INLINE void put_each(char *out, char const *values, npy_intp value_step, char co
             values += 8 * size;
         }
         for (; i < end; i++) {
-            char const *from = mask[i] ? values : out + i * size;
-            if (size <= 16 || mask[i])
-                memmove(out + i * size, from, size);
-            values += mask[i] ? value_step : 0;
+            char *to = out + i * size;
+            npy_uintp const here = (npy_uintp)to, all = 0 - (npy_uintp)(mask[i] != 0);     /* no compiler's branch */
+            if (size <= 16 || all)
+                memmove(to, (char const *)(here ^ ((here ^ (npy_uintp)values) & all)), size);
+            values += value_step & (npy_intp)all;
         }
     }
 }
+
+/* Elements under the mask become the one value: of 32 that are not all left out each is written. */
+#define FILL(T) { \
+        T const one = *(T const *)value; \
+        T *to = (T *)out + i; \
+        for (npy_intp j = 0; j < 32; j++) to[j] = mask[i + j] ? one : to[j]; \
+        break; }
+#define FILL_LOOP(name) \
+    static npy_intp name(char *out, char const *value, char const *mask, npy_intp n, npy_intp size) { \
+        npy_intp i = 0; \
+        for (; i + 32 <= n; i += 32) { \
+            npy_uint64 first = eight_at(mask + i) | eight_at(mask + i + 8); \
+            if ((first | eight_at(mask + i + 16) | eight_at(mask + i + 24)) == 0) \
+                continue; \
+            switch (size) { \
+            case 1: FILL(npy_uint8) \
+            case 2: FILL(npy_uint16) \
+            case 4: FILL(npy_uint32) \
+            case 8: FILL(npy_uint64) \
+            default: return 0; \
+            } \
+        } \
+        return i; \
+    }
+FILL_LOOP(fill_plain)
+#ifdef TARGET
+TARGET("avx2")
+FILL_LOOP(fill_avx2)
+END_TARGET
+static inline npy_intp fill_under(char *out, char const *value, char const *mask, npy_intp n, npy_intp size) {
+    return (__builtin_cpu_supports("avx2") ? fill_avx2 : fill_plain)(out, value, mask, n, size);
+}
+#else
+#define fill_under fill_plain
+#endif
+#undef FILL_LOOP
+#undef FILL
 
 /* The same with `count` values, again and again. */
 INLINE void place_each(char *out, char const *values, char const *mask, npy_intp n, npy_intp count, npy_intp size) {
@@ -213,11 +251,17 @@ static inline void select_loop(char **args, npy_intp const *dims, npy_intp const
 #undef SELECT
 }
 
+static inline void put_under(char *out, char const *values, npy_intp value_step, char const *mask, npy_intp n,
+                             npy_intp size) {
+    npy_intp const done = value_step == 0 ? fill_under(out, values, mask, n, size) : 0;
+#define PUT(SIZE) put_each(out + done * SIZE, values, value_step, mask + done, n - done, SIZE);
+    BY_SIZE(size, PUT)
+#undef PUT
+}
+
 static inline void put_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     (void)data;
-#define PUT(SIZE) put_each(args[2], args[0], steps[5], args[1], dims[1], SIZE);
-    BY_SIZE(steps[4], PUT)
-#undef PUT
+    put_under(args[2], args[0], steps[5], args[1], dims[1], steps[4]);
 }
 
 static inline void place_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
@@ -231,9 +275,7 @@ static inline void place_loop(char **args, npy_intp const *dims, npy_intp const 
 static inline void assign_loop(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
     npy_intp size = (npy_intp)data;
     if (steps[0] == 0 && steps[1] == 1 && steps[2] == size) {
-#define ASSIGN(SIZE) put_each(args[2], args[0], 0, args[1], dims[0], SIZE);
-        BY_SIZE(size, ASSIGN)
-#undef ASSIGN
+        put_under(args[2], args[0], 0, args[1], dims[0], size);
         return;
     }
     for (npy_intp i = 0; i < dims[0]; i++)

@@ -31,6 +31,7 @@ cdef intp count_bytes(char* p, intp n) noexcept nogil                   # that a
 cdef intp count_true(ndarray mask) noexcept                             # of one in C order
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out)
 cdef ndarray binary_into(Plan* p, object a, object b, ndarray out)
+cdef ndarray unary_into(Plan* p, ndarray x, ndarray out)
 cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out)
 cdef ndarray direct_unary(Plan* p, ndarray x)
 cdef ndarray direct_binary(Plan* p, object a, object b)

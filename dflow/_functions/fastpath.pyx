@@ -297,19 +297,46 @@ cdef ndarray binary_into(Plan* p, object a, object b, ndarray out):
     if done is not None:
         return done
     if not apart:
-        return launch_direct(p, a, b, out)
-    return stored_result(p, a, b, out) if out.itemsize * out.size <= MIXED_BYTES and fits[out.code][p.codes[2]] else None
+        if p.direct and out.ndim == 1 and not p.kernel.flags & (MAY_RAISE | INVALID_FAILS) and is_idle(out.st, near) and goes_with(a, out) and goes_with(b, out):
+            done = line_binary(p, a, b, out)
+        return launch_direct(p, a, b, out) if done is None else done
+    return stored_result(p, a, b, out) if may_be_stored(p.codes[2], out) else None
 
 cdef ndarray stored_result(Plan* p, object a, object b, ndarray out):
     """The result, made apart, copied to out; None when call() must decide."""
     cdef ndarray made
     if is_ours(a) and not spreads(<ndarray>a, out) or is_ours(b) and not spreads(<ndarray>b, out):
         return None
-    made = direct_binary(p, a, b)
+    made = direct_unary(p, <ndarray>a) if p.nargs == 2 else direct_binary(p, a, b)
     if made is None:
         return None
     assign(out, made)
     return out
+
+cdef ndarray unary_into(Plan* p, ndarray x, ndarray out):
+    """p of x, written to out; None when call() must decide."""
+    cdef char* args[2]
+    cdef intp steps[2]
+    cdef intp n = x.size
+    if p.nargs != 2 or out.flags & (READONLY | SCALAR):
+        return None
+    out.st.version += 1
+    if not p.direct or out.code != p.codes[1] or shares(x, out):
+        return stored_result(p, x, None, out) if may_be_stored(p.codes[1], out) else None
+    if (p.kernel.flags & (MAY_RAISE | INVALID_FAILS) or joins(n, p.kernel, True) or not is_near(x)
+            or not is_idle(out.st, near) or not goes_with(x, out) or not is_line(x) or not is_line(out)):
+        return launch_direct(p, x, None, out)
+    args[0], steps[0] = data_of(x), step_of_line(x)
+    args[1], steps[1] = data_of(out), step_of_line(out)
+    run_now(p.kernel, args, &n, steps)
+    return out
+
+cdef inline bint is_line(ndarray x) noexcept:
+    return x.flags & C_CONTIGUOUS or x.ndim == 1
+
+cdef inline bint may_be_stored(int code, ndarray out) noexcept:
+    """Whether results of that type may be stored in out; those that are few."""
+    return out.itemsize * out.size <= MIXED_BYTES and fits[out.code][code]
 
 cdef inline bint spreads(ndarray x, ndarray over) noexcept:
     """Whether x can be broadcast to the shape of another."""

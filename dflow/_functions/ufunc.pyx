@@ -563,8 +563,11 @@ cdef inline object quick_call(ufunc u, PyObject** inputs, object out):
         return None
     x = <object>inputs[0]
     if u.nin == 1:
-        if out is not None or u.nout != 1:
+        if u.nout != 1 or out is not None and not (is_ours(out) and is_ours(x)):
             return None
+        if out is not None:
+            p = u.unary[(<ndarray>x).code]
+            return None if p == NULL or u.core is not None else unary_into(p, <ndarray>x, <ndarray>out)
         quick = None if is_ours(x) and (<ndarray>x).ndim or u.core is not None else of_numbers(u, inputs)
         if quick is not None or not is_ours(x):
             return quick
@@ -646,12 +649,18 @@ cdef object of_numbers(ufunc u, PyObject** inputs):
 cdef inline int strong(int weak) noexcept:
     return LONG if weak == WEAK_INT else DOUBLE if weak == WEAK_FLOAT else CDOUBLE
 
+cdef tuple OUT = ("out",)
+
 cdef object call_by_vector(ufunc u, PyObject** args, size_t flags, PyObject* names):
     cdef Py_ssize_t i, nargs = PyVectorcall_NARGS(flags)
+    quick = None
     if names == NULL and nargs == u.nin:
         quick = quick_call(u, args, None)
-        if quick is not None:
-            return quick
+    elif (names == NULL and nargs == u.nin + 1 or nargs == u.nin and names != NULL and <object>names == OUT) and (
+            is_ours(<object>args[u.nin])):
+        quick = quick_call(u, args, <object>args[u.nin])
+    if quick is not None:
+        return quick
     given = tuple([<object>args[i] for i in range(nargs)])
     if names == NULL:
         return (<Type*>ufunc).tp_call(u, given, NULL)

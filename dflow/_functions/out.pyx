@@ -7,7 +7,8 @@ from dflow._array.dispatch cimport Operand, launch
 from dflow._kernels.dtypes cimport BOOL, DTYPES
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.wrapped cimport masked_kernel
-from dflow._array.core cimport *, be_element, be_array
+from dflow._array.core cimport *, be_array, be_element, is_ours
+from dflow._functions.fastpath cimport same_shape
 from dflow._functions.placement import follow
 
 from numpy._core._exceptions import _UFuncOutputCastingError
@@ -32,6 +33,8 @@ def give(result, out, str mismatch, error=ValueError, bint exchange=False):
     """
     if out is None:
         return result
+    if fill_alike(out, result):
+        return out
     check_out(out, "output must be an array")
     if out.shape != result.shape:
         raise error(mismatch)
@@ -39,6 +42,24 @@ def give(result, out, str mismatch, error=ValueError, bint exchange=False):
         raise TypeError(f"Cannot cast array data from {out.dtype!r} to {result.dtype!r} according to the rule 'safe'")
     out[...] = no_scalars(result)           # whose numbers would be checked, and not cast
     return out
+
+cpdef bint fill_alike(object out, object result, int flags=0) except -1:
+    """Copy a result to an array of its type and shape, that has these flags; False for others, and where a gradient is
+    to know of it."""
+    cdef ndarray o
+    if not is_ours(out) or not is_ours(result) or records(out, result):
+        return False
+    o = <ndarray>out
+    if o.code != (<ndarray>result).code or o.flags & (READONLY | SCALAR) or o.flags & flags != flags or not (
+            same_shape(o, <ndarray>result)):
+        return False
+    o.st.version += 1
+    assign(o, <ndarray>result)
+    return True
+
+def in_order_alike(out, result):
+    """fill_alike() of an array in C order."""
+    return fill_alike(out, result, C_CONTIGUOUS)
 
 # In ufunc.at() no number is weak: NumPy computes in the type of its array, and casts. These give the same in the
 # target's type.
@@ -62,6 +83,8 @@ def give_reduced(str name, result, out):
     """The result of a reduction by a ufunc of that name, or `out` with a copy of it."""
     if out is None:
         return result
+    if fill_alike(out, result):
+        return out
     check_out(out)
     check_reduced(name, (<ndarray?>result).shape, (<ndarray>result).ndim, as_array(out), [])
     out[...] = no_scalars(result)           # whose numbers would be checked, and not cast

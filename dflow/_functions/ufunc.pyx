@@ -429,6 +429,20 @@ cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
     u.reductions[code] = r
     return r
 
+cdef object quick_reduction(ufunc u, ndarray a, object axis, object out, object keepdims):
+    """A reduction without other options of few elements, here and now; else None."""
+    cdef bint whole = keepdims is False and (axis is None and (u.reorderable or a.ndim < 2)
+                                             or type(axis) is int and a.ndim == 1 and -1 <= axis <= 0)
+    cdef Reduction* r
+    if not whole and not (type(keepdims) is bool and type(axis) is int and u.reorderable
+                          and -MAXDIMS <= axis < MAXDIMS):
+        return None
+    r = reduction_of(u, a.code, "reduce")
+    if out is not None and (<ndarray>out).code != r.plan.codes[2]:
+        return None                             # it decides in which type is computed
+    quick = quick_reduce(r, a) if whole else quick_reduce_axis(r, a, axis, keepdims)
+    return quick if quick is None or out is None else give_reduced(u.name, quick, out)
+
 cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial,
                     object where):
     """u.reduce: along axes, in a fixed order that depends on the shape alone.
@@ -656,8 +670,9 @@ cdef object call_by_vector(ufunc u, PyObject** args, size_t flags, PyObject* nam
     quick = None
     if names == NULL and nargs == u.nin:
         quick = quick_call(u, args, None)
-    elif (names == NULL and nargs == u.nin + 1 or nargs == u.nin and names != NULL and <object>names == OUT) and (
-            is_ours(<object>args[u.nin])):
+    elif (nargs == u.nin and <object>names == OUT if names != NULL else
+          nargs == u.nin + 1 and u.numpy is not np.maximum and u.numpy is not np.minimum      # which are to name it
+          ) and is_ours(<object>args[u.nin]):
         quick = quick_call(u, args, <object>args[u.nin])
     if quick is not None:
         return quick
@@ -822,14 +837,9 @@ cdef class ufunc:
             given = (array, axis, dtype, None, keepdims, initial, where)
             return give_reduced(self.name, record((self.numpy, "reduce"), given, self.reduce, given, {}),
                                 only_output(out))
-        if is_ours(array) and dtype is None and out is None and initial is NO_VALUE and where is True:
-            quick = None
-            if (not keepdims and axis is None and (self.reorderable or (<ndarray>array).ndim < 2)
-                    or not keepdims and type(axis) is int and (<ndarray>array).ndim == 1 and -1 <= axis <= 0):
-                quick = quick_reduce(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array)
-            elif type(axis) is int and self.reorderable and -MAXDIMS <= axis < MAXDIMS and type(keepdims) is bool:
-                quick = quick_reduce_axis(reduction_of(self, (<ndarray>array).code, "reduce"), <ndarray>array, axis,
-                                          keepdims)
+        if is_ours(array) and dtype is None and initial is NO_VALUE and where is True and (
+                out is None or is_ours(out)):
+            quick = quick_reduction(self, <ndarray>array, axis, out, keepdims)
             if quick is not None:
                 return quick
         if (not is_ours(array) or out is not None or where is not True) and overridden((array,), out, where):

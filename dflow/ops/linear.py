@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from dflow._array.core import array as as_array
 from dflow._array.core import ndarray
 from dflow._functions.interop import foreign
-from dflow._functions.out import check_out
+from dflow._functions.out import check_out, in_order_alike
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import diagonal
 from dflow.ops.elementwise import multiply
@@ -37,6 +37,8 @@ def give(out, result):
     """dot's and others' `out`, which must be of just the right kind."""
     if out is None:
         return result
+    if in_order_alike(out, result):
+        return out
     if not isinstance(out, (ndarray, numpy.ndarray)):
         raise TypeError("'out' must be an array")
     if out.ndim != result.ndim or out.dtype != result.dtype or not (out.flags.c_contiguous and out.flags.writeable):

@@ -116,7 +116,11 @@ CLASSES = {
         fc
             {a} {op}= {n}               np.multiply({b}, 0.5, out={a})
         iufc
-            {a} += 1                    np.add({b}, {c}, out={a})
+            {a} += 1                    np.add({b}, {c}, out={a})   np.square({b}, out={a})     np.multiply({b}, 2, {a})
+            np.negative({a}, out={a})
+        f
+            np.sqrt({b}, out={a})       np.exp({b}, {a})            np.maximum({b}, 0, out={a})
+            np.clip(x, 0.5, 1, out=w)   np.greater(x, y, out=m)
     """),
     "chains": (7, """
         biufc
@@ -140,6 +144,10 @@ CLASSES = {
             r = x.mean()                r = A.mean(axis=0)          r = A.mean(-1, keepdims=True)
             r = T.sum(axis=1)           r = x.cumsum()              r = A.cumsum(axis=1)        r = A.prod(axis=1)
             r = x.any()                 r = A.all(axis=1)           r = (A {op} B).sum(-1)      r = np.sum(T, (0, 2))
+            r = {a}.sum(axis=-1)        r = {a}.mean(axis=0)        x.cumsum(out=w)             r = A[:, j0].cumsum()
+        iufc
+            A.sum(axis=0, out=w[:A.shape[1]])                       {a}.sum(axis=0, keepdims=True)
+        biufc
         biuf
             r = x.max()                 r = {a}.min()               r = A.max(axis=0)           r = A.min(axis=1)
             r = x.argmax()              r = A.argmin(axis=1)        r = T.max(axis=2)           r = np.ptp(x)
@@ -166,6 +174,7 @@ CLASSES = {
             r = np.array([x[0], y[0]])  r = x.reshape(-1)           r = x.copy()
             r = np.arange(len(x))       r = np.linspace(0, 1, len(x))                           r = np.nonzero(m)[0]
             r = np.count_nonzero(m)     r = np.diag(A)              r = np.unique(k)            r = np.bincount(k)
+            x[x == y[0]] = 0            x[m] += 1                   x[m] = z[m]                 x[k[:9]] = x[k[-9:]]
             r = np.searchsorted(k, 3)   r = np.array_equal(x, y)    r = (x == y).all()          r = len(x)
             r = x.shape[0]              r = np.split(w, 1)[0]       r = np.meshgrid(x[:50], y[:50])[0]
             r = np.nonzero(x)[0]        r = np.argwhere(A)          w[m] = x[m]

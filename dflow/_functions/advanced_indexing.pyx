@@ -749,7 +749,7 @@ cdef bint is_mask(object key):
     return isinstance(key, (ndarray, np.ndarray, list)) and index_array(key).code == BOOL
 
 cdef ndarray cast_value(ndarray a, ndarray value):
-    if is_complex(value.code) and not is_complex(a.code) and a.code != BOOL:
+    if is_complex(value.code) and not is_complex(a.code) and a.code != BOOL and value.size:
         warn_user("Casting complex values to real discards the imaginary part", ComplexWarning)
     return cast(value, a.code)
 

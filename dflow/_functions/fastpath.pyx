@@ -300,7 +300,7 @@ cdef ndarray binary_into(Plan* p, object a, object b, ndarray out):
         if p.direct and out.ndim == 1 and not p.kernel.flags & (MAY_RAISE | INVALID_FAILS) and is_idle(out.st, near) and goes_with(a, out) and goes_with(b, out):
             done = line_binary(p, a, b, out)
         return launch_direct(p, a, b, out) if done is None else done
-    return stored_result(p, a, b, out) if may_be_stored(p.codes[2], out) else None
+    return stored_result(p, a, b, out) if may_be_stored(p.codes[2], out, shares(a, out) or shares(b, out)) else None
 
 cdef ndarray stored_result(Plan* p, object a, object b, ndarray out):
     """The result, made apart, copied to out; None when call() must decide."""
@@ -322,7 +322,7 @@ cdef ndarray unary_into(Plan* p, ndarray x, ndarray out):
         return None
     out.st.version += 1
     if not p.direct or out.code != p.codes[1] or shares(x, out):
-        return stored_result(p, x, None, out) if may_be_stored(p.codes[1], out) else None
+        return stored_result(p, x, None, out) if may_be_stored(p.codes[1], out, shares(x, out)) else None
     if (p.kernel.flags & (MAY_RAISE | INVALID_FAILS) or joins(n, p.kernel, True) or not is_near(x)
             or not is_idle(out.st, near) or not goes_with(x, out) or not is_line(x) or not is_line(out)):
         return launch_direct(p, x, None, out)
@@ -334,9 +334,11 @@ cdef ndarray unary_into(Plan* p, ndarray x, ndarray out):
 cdef inline bint is_line(ndarray x) noexcept:
     return x.flags & C_CONTIGUOUS or x.ndim == 1
 
-cdef inline bint may_be_stored(int code, ndarray out) noexcept:
-    """Whether results of that type may be stored in out; those that are few."""
-    return out.itemsize * out.size <= MIXED_BYTES and fits[out.code][code]
+cdef inline bint may_be_stored(int code, ndarray out, bint overlap) noexcept:
+    """Whether results of that type may be stored in out, by a cast of which there is nothing to tell: few, or where all
+    would be copied because of an operand."""
+    return (fits[out.code][code] and (overlap or out.itemsize * out.size <= MIXED_BYTES)
+            and (out.code == code or not cast_kernel(code, out.code).flags & REPORTS_FP))
 
 cdef inline bint spreads(ndarray x, ndarray over) noexcept:
     """Whether x can be broadcast to the shape of another."""

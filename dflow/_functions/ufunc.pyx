@@ -860,10 +860,11 @@ cdef class ufunc:
             result = record((self.numpy, "accumulate"), (array, axis, dtype), self.accumulate, (array, axis, dtype), {})
             return give(result, only_output(out), "provided out is the wrong size for the accumulation.")
         if (is_ours(array) and (<ndarray>array).ndim == 1 and type(axis) is int and -1 <= axis <= 0
-                and dtype is None and out is None):
+                and dtype is None and (out is None or is_ours(out) and same_shape(<ndarray>out, <ndarray>array)
+                                       and (<ndarray>out).code == (<ndarray>array).code)):
             quick = quick_accumulate(reduction_of(self, (<ndarray>array).code, "accumulate"), <ndarray>array)
             if quick is not None:
-                return quick
+                return give(quick, out, "")
         if overridden((array,), out, True):
             return override(self.numpy.accumulate, (array,), REDUCE, [axis, dtype, out])
         out = only_output(out)

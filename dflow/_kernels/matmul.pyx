@@ -120,7 +120,7 @@ cdef bint blas_takes(Product* w, intp* dims, intp* core,
     cdef intp m = dims[1], n = dims[2], p = dims[3]
     if scipy_routines.gemm[0] == NULL or not worth_blas(m, n, p) or n >= INT_MAX:
         return False
-    if min(m, n, p) < NARROW and n > 1 and numpy_blas.set_threads != NULL:      # of n = 1 NumPy's loop is its own
+    if min(m, n, p) < NARROW and (n > 1 or w.code > 1) and numpy_blas.set_threads != NULL:  # of n = 1 NumPy uses none
         return False
     if p == 1:
         if not spaced(core[2], w.itemsize) or not spaced(core[4], w.itemsize):

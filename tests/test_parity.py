@@ -28,7 +28,7 @@ def outcome(p, library):
             dflow.waitall()
         except Exception as error:
             return type(error)
-    return {name: numpy.asarray(value) for name, value in names.items() if name not in ("np", "__builtins__")
+    return {name: numpy.asarray(value) for name, value in names.items() if name != "np" and name[:2] != "__"
             and not callable(value)}
 
 

@@ -396,8 +396,7 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     """a[index] = number, or an element for each index; whether it was done."""
     cdef Scalar room
     cdef char* args[3]
-    cdef intp dims[2]
-    cdef intp steps[5]
+    cdef intp dims[2], steps[5]
     cdef int kind = index_kinds[index.code]
     cdef ndarray v
     if is_ours(value) and index.size <= settings.inline_cost:
@@ -434,6 +433,7 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
 
 cdef enum:
     PART = 1 << 16              # elements of a mask for each task
+    FEW = 4096                  # that are cast before anything is known of where they go
 
 cdef bint leads(ndarray mask, ndarray a) noexcept:
     """Whether a mask has the first axes of a, all of them in C order."""
@@ -681,9 +681,6 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
     except (IndexError, TypeError, ValueError, OverflowError):
         refuse_store(a, key, value)
         raise
-
-cdef enum:
-    FEW = 4096                  # elements that are cast before anything is known of where they go
 
 cdef int store_selected(ndarray a, object key, object value) except -1:
     cdef ndarray values

@@ -12,7 +12,7 @@ from dflow._array.core cimport *, be_element
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true
 from dflow._functions.gufunc cimport along_axis
 from dflow._functions.ufunc cimport reduce, wrap
-from dflow._functions.ufunc import NO_VALUE
+from dflow._functions.out import NO_VALUE
 
 cdef extern from "_kernels/c/masks.h":
     void true_places(intp*, char*, intp, intp)

@@ -297,7 +297,8 @@ cdef ndarray binary_into(Plan* p, object a, object b, ndarray out):
     if done is not None:
         return done
     if not apart:
-        if p.direct and out.ndim == 1 and not p.kernel.flags & (MAY_RAISE | INVALID_FAILS) and is_idle(out.st, near) and goes_with(a, out) and goes_with(b, out):
+        if (p.direct and out.ndim == 1 and not p.kernel.flags & (MAY_RAISE | INVALID_FAILS) and is_idle(out.st, near)
+                and goes_with(a, out) and goes_with(b, out)):
             done = line_binary(p, a, b, out)
         return launch_direct(p, a, b, out) if done is None else done
     return stored_result(p, a, b, out) if may_be_stored(p.codes[2], out, shares(a, out) or shares(b, out)) else None

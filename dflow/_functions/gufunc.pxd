@@ -12,6 +12,7 @@ cdef int launch_core(object core, Kernel* k, list inputs, list results, list gro
                      intp* shape, int ndim) except -1
 cdef int access_whole(Operand* o, ndarray a) except -1
 cdef ndarray product(Plan* p, ndarray x, ndarray y)
+cdef ndarray product_into(Plan* p, ndarray x, ndarray y, ndarray out)
 cdef object small_product(Plan* p, object u, tuple inputs)
 # a kernel whose core is one axis of a, all of b (1-d, or None) and the same axis of out
 cdef int along_axis(Kernel* kernel, ndarray a, ndarray b, ndarray out, int axis) except -1

@@ -13,7 +13,7 @@ from dflow._kernels.dtypes cimport CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT
 from dflow._array.core cimport *, be_element, is_ours
 from dflow._functions.fastpath cimport Plan, queue_matmul, quick_matmul, quick_vecdot, same_shape
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
-from dflow._functions.out cimport cast_error
+from dflow._functions.out cimport cast_error, fill_alike
 from dflow._functions.views cimport without_axis
 from dflow._array.signature import computed_size
 from dflow._functions.out import check_out
@@ -106,6 +106,15 @@ cdef inline bint broadcast_front(intp* shape, int ndim, ndarray a, int ncore) no
         elif a.shape[i] != 1 and a.shape[i] != shape[skip + i]:
             return False
     return True
+
+cdef ndarray product_into(Plan* p, ndarray x, ndarray y, ndarray out):
+    """A small product, which is copied to where it is to be; else None."""
+    cdef ndarray made
+    if (p == NULL or p.codes[2] != out.code or x.size + y.size > SMALL or out.flags & (READONLY | SCALAR)
+            or not is_near(x) or not is_near(y) or records(out, None)):
+        return None
+    made = product(p, x, y)
+    return out if fill_alike(out, made) else None
 
 cdef object small_product(Plan* p, object u, tuple inputs):
     """vecdot, matvec or vecmat of few elements that are there: by NumPy's loop, or NumPy's own; else None."""

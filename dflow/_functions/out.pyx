@@ -13,6 +13,8 @@ from dflow._functions.placement import follow
 
 from numpy._core._exceptions import _UFuncOutputCastingError
 
+NO_VALUE = np._NoValue          # stands for what was not given
+
 cpdef int check_out(object out, str kind="return arrays must be of ArrayType") except -1:
     """TypeError for what is no array, ValueError for one that cannot be written to."""
     if out is Ellipsis:
@@ -207,8 +209,19 @@ cdef object in_memory_order(object result, object order):
 
 # ---- calls of ufuncs -----------------------------------------------------------------------------------------------
 
+# What their methods may be given, and what is usual: an override is told of the rest.
+CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None,
+            axis=None, keepdims=NO_VALUE)
+REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
+
 cdef class Request:
     pass
+
+cdef dict wishes(Request r):
+    """What is asked for otherwise than usual, as a ufunc takes it."""
+    given = dict(where=r.where, dtype=r.dtype, casting=r.casting, order=r.order, signature=r.signature, axes=r.axes,
+                 axis=r.axis, keepdims=r.keepdims)
+    return {name: x for name, x in given.items() if x is not CALL[name]}
 
 cdef int check_request(Request r, bint bare, dict unknown) except -1:
     """NumPy's errors for arguments that cannot be together."""

@@ -29,23 +29,24 @@ from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.scalars cimport function_of_numbers, number_kind
 from dflow._functions.sequences cimport as_operand, with_sequences
 from dflow._functions.gufunc cimport (
-    access_whole, along_axis, core_names, core_results, core_sizes, launch_core, product, small_product)
+    access_whole, along_axis, core_names, core_results, core_sizes, launch_core, product, product_into,
+    small_product)
 from dflow._functions.plans cimport be_single, is_single, kind_of, make_plan
 from dflow._functions.out cimport (
-    as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request)
+    as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request,
+    wishes)
 from dflow._base.allocator cimport memory_zeros
 from dflow._base.documents import of_ufunc
 from dflow._array.signature import try_sizes
 from dflow._functions.out import (
-    as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars, numpys_reduction,
-    only_output, to_end)
+    CALL, NO_VALUE, REDUCE, as_weak, check_out, fill_numpy, give, give_reduced, give_slices, last_axes, no_scalars,
+    numpys_reduction, only_output, to_end)
 from dflow._functions.views import open_window
 from numpy._core._exceptions import _UFuncCastingError
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
 
-NO_VALUE = np._NoValue          # stands for what was not given
 LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 
 # ---- plans -----------------------------------------------------------------------------------------------------
@@ -591,7 +592,10 @@ cdef inline object quick_call(ufunc u, PyObject** inputs, object out):
         return None
     y = <object>inputs[1]
     if u.core is not None and out is not None:
-        return product_into(u, x, y, <ndarray>out) if u.numpy is matmul else None
+        if u.numpy is not matmul or not is_ours(x) or not is_ours(y):
+            return None
+        p = u.binary[(<ndarray>x).code * NKINDS + (<ndarray>y).code]
+        return product_into(p, <ndarray>x, <ndarray>y, <ndarray>out)
     if u.core is None and out is None and not (is_ours(x) and (<ndarray>x).ndim or is_ours(y) and (<ndarray>y).ndim):
         quick = of_numbers(u, inputs)
         if quick is not None:
@@ -613,23 +617,6 @@ cdef inline object quick_call(ufunc u, PyObject** inputs, object out):
         return direct_binary(p, x, y) if out is None else binary_into(p, x, y, <ndarray>out)
     except OverflowError:
         return None                         # a comparison beyond the range: the long way knows the answer
-
-cdef object product_into(ufunc u, object x, object y, ndarray out):
-    """A small product, which is copied to where it is to be; else None."""
-    cdef ndarray made
-    cdef Plan* p
-    if not is_ours(x) or not is_ours(y) or (<ndarray>x).size + (<ndarray>y).size > SMALL or (
-            out.flags & (READONLY | SCALAR)) or not is_near(<ndarray>x) or not is_near(<ndarray>y):
-        return None
-    p = u.binary[(<ndarray>x).code * NKINDS + (<ndarray>y).code]
-    if p == NULL or p.codes[2] != out.code or records(out, None):
-        return None
-    made = product(p, <ndarray>x, <ndarray>y)
-    if made is None or not same_shape(made, out):
-        return None
-    out.st.version += 1
-    assign(out, made)
-    return out
 
 cdef object of_numbers(ufunc u, PyObject** inputs):
     """Of one number or two, each an element that is there, Python's, or a NumPy scalar; else None."""
@@ -682,11 +669,6 @@ cdef object call_by_vector(ufunc u, PyObject** args, size_t flags, PyObject* nam
     keywords = {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)}
     return (<Type*>ufunc).tp_call(u, given, <PyObject*>keywords)
 
-# What their methods may be given, and what is usual: an override is told of the rest.
-CALL = dict(out=None, where=True, dtype=None, casting="same_kind", order="K", subok=True, signature=None, axes=None,
-            axis=None, keepdims=NO_VALUE)
-REDUCE = dict(axis=0, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True)
-
 cdef object reduce_slices(ufunc u, ndarray a, object indices, object axis, object dtype, object out):
     """reduceat(), of an array of ours."""
     cdef intp shape[MAXDIMS]
@@ -721,12 +703,6 @@ cdef object serve(ufunc u, Request r):
     except NotHeld as error:
         return numpys_answer(u.numpy, r.inputs, wishes(r) if r.out is None else {"out": r.out, **wishes(r)}, error)
     return result if r.order == "K" or r.order is None or r.out is not None else in_memory_order(result, r.order)
-
-cdef dict wishes(Request r):
-    """What is asked for otherwise than usual, as a ufunc takes it."""
-    given = dict(where=r.where, dtype=r.dtype, casting=r.casting, order=r.order, signature=r.signature, axes=r.axes,
-                 axis=r.axis, keepdims=r.keepdims)
-    return {name: x for name, x in given.items() if x is not CALL[name]}
 
 cdef class ufunc:
     """A universal function over dflow arrays. Made by wrapping NumPy's object, whose loops it runs."""

@@ -1,5 +1,6 @@
 """Plans, and the fast paths of operators and ufuncs: each returns None when the long way must be gone."""
 
+from libc.stdint cimport uint64_t
 from dflow._kernels.kernel cimport intp, Kernel
 from dflow._array.core cimport ndarray
 from dflow._kernels.reduce cimport Fold
@@ -40,5 +41,6 @@ cdef ndarray quick_matmul(Plan* p, ndarray x, ndarray y)
 cdef ndarray queue_matmul(Plan* p, ndarray x, ndarray y)
 cdef ndarray quick_vecdot(Plan* p, ndarray x, ndarray y)
 cdef ndarray quick_reduce(Reduction* r, ndarray a)
-cdef ndarray quick_reduce_axis(Reduction* r, ndarray a, int axis, bint keepdims)
+cdef uint64_t axes_named(object axis, int ndim) noexcept     # as bits; 0: none, or not quickly said
+cdef ndarray quick_reduce_axes(Reduction* r, ndarray a, uint64_t axes, bint keepdims)
 cdef ndarray quick_accumulate(Reduction* r, ndarray a)

@@ -1,7 +1,7 @@
 """The fast paths: what is small, ready and simple, without arrangement or detour."""
 
 import numpy as np
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport labs
 from libc.string cimport memchr, memcmp, memcpy, memset
 from dflow._runtime.waiting cimport try_to_catch_up
@@ -20,7 +20,8 @@ from dflow._runtime.graph cimport (
     WRITE)
 from dflow._runtime.region cimport Region
 from dflow._array.dispatch cimport (
-    Operand, Core, UNTRACKED_READ, fill_access, fill_constant, launch, region_of_run)
+    Operand, Core, UNTRACKED_READ, fill_access, fill_constant, launch, merge_axes,
+    region_of_run)
 from dflow._array.in_caller cimport joins, run_now, run_unary
 from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.casts cimport cast_kernel
@@ -742,44 +743,71 @@ cdef ndarray quick_reduce(Reduction* r, ndarray a):
         fp_event(fp_flags(), &REDUCE)
     return out
 
-cdef ndarray quick_reduce_axis(Reduction* r, ndarray a, int axis, bint keepdims):
-    """The same along an axis of a matrix, or the first or last one of an array in C order."""
+cdef uint64_t axes_named(object axis, int ndim) noexcept:
+    """The bits of axes; 0 for none, and for what is to be looked at closely."""
+    cdef uint64_t axes = 0, bit
+    cdef long i
+    if axis is None:
+        return (<uint64_t>1 << ndim) - 1 if ndim < 64 else 0
+    for one in axis if type(axis) is tuple else (axis,):
+        if type(one) is not int or not -64 < one < 64:
+            return 0
+        i = one + ndim if one < 0 else one
+        bit = <uint64_t>1 << i if 0 <= i < ndim else 0
+        if bit == 0 or axes & bit:
+            return 0
+        axes |= bit
+    return axes
+
+cdef ndarray quick_reduce_axes(Reduction* r, ndarray a, uint64_t axes, bint keepdims):
+    """The same along some axes, of which the bits are set; those that are left must be as one."""
     cdef Kernel* k = r.plan.kernel
+    cdef Core reduced
     cdef ndarray out
     cdef intp shape[MAXDIMS]
-    cdef intp dims[2]
-    cdef intp steps[4]
+    cdef intp dims[MAXDIMS + 1]
+    cdef intp steps[MAXDIMS + 3]
     cdef char* args[3]
-    cdef int i, last = a.ndim - 1, end = 2 if r.has_initial else 1
-    axis = axis + a.ndim if axis < 0 else axis
-    if (a.ndim < 2 or not 0 <= axis <= last or a.size == 0 or a.shape[axis] == 1 or r.plan.codes[0] != r.plan.codes[1]
-            or a.code != r.plan.codes[0] and not (r.fold.exact and (is_integer(a.code) or r.plan.codes[0] == BOOL))):
+    cdef intp n, step, last = 0         # of the axis that those that are left are
+    cdef int i, ndim = 0, end = 2 if r.has_initial else 1
+    if a.size == 0 or axes == 0 or r.plan.codes[0] != r.plan.codes[1] or (
+            a.code != r.plan.codes[0] and not (r.fold.exact and (is_integer(a.code) or r.plan.codes[0] == BOOL))):
         return None
     if k.flags & (MAY_RAISE | INVALID_FAILS) or a.size * k.cost > settings.inline_cost or not comes_near(a):
         return None
-    if a.ndim == 2:
-        steps[0] = strides_of(a)[1 - axis]
-    elif a.flags & C_CONTIGUOUS and (axis == 0 or axis == last):
-        steps[0] = a.itemsize if axis == 0 else strides_of(a)[last - 1]
-    else:
+    reduced.ndim, dims[0] = 0, 1
+    for i in range(a.ndim):
+        n, step = a.shape[i], strides_of(a)[i]
+        if axes >> i & 1:
+            reduced.dims[reduced.ndim], reduced.steps[reduced.ndim] = n, step
+            reduced.ndim += 1
+            n = 1
+        elif n > 1:
+            if dims[0] > 1 and last != n * step:
+                return None
+            dims[0] *= n
+            last = step
+        if keepdims or not axes >> i & 1:
+            shape[ndim] = n
+            ndim += 1
+    reduced.ndim = merge_axes(&reduced, reduced.ndim)
+    if reduced.dims[0] == 1:
         return None
-    memcpy(shape, a.shape, a.ndim * sizeof(intp))
-    shape[axis] = 1
-    for i in range(axis, axis if keepdims else last):
-        shape[i] = shape[i + 1]
-    out = allocated(r.plan.codes[2], a.ndim if keepdims else last, shape)
+    out = allocated(r.plan.codes[2], ndim, shape)
     out.st.device = a.st.device
-    dims[0], dims[1] = out.size, a.shape[axis]
-    if out.size == 1:
-        steps[0] = 0                    # whatever it is: one output has no others beside it
+    if ndim == 0:
+        be_element(out)
+    steps[0] = last                     # 0 for one output, which has no others beside it
     args[0], args[end] = data_of(a), data_of(out)
-    steps[end], steps[end + 1] = out.itemsize, strides_of(a)[axis]
+    steps[end] = out.itemsize
     if r.has_initial:
         args[1] = <char*>&r.initial
         steps[1] = 0
+    memcpy(dims + 1, reduced.dims, reduced.ndim * sizeof(intp))
+    memcpy(steps + end + 1, reduced.steps, reduced.ndim * sizeof(intp))
     settings.inlined += 1
     fp_clear()
-    k = reduce_kernel(k, r.plan.codes[0], a.code, 1, r.has_initial, r.fold.blocked)
+    k = reduce_kernel(k, r.plan.codes[0], a.code, reduced.ndim, r.has_initial, r.fold.blocked)
     k.loop(args, dims, steps, k.data)
     if k.flags & REPORTS_FP:
         fp_event(fp_flags(), &REDUCE)

@@ -435,13 +435,15 @@ cdef object quick_reduction(ufunc u, ndarray a, object axis, object out, object 
     cdef bint whole = keepdims is False and (axis is None and (u.reorderable or a.ndim < 2)
                                              or type(axis) is int and a.ndim == 1 and -1 <= axis <= 0)
     cdef Reduction* r
-    if not whole and not (type(keepdims) is bool and type(axis) is int and u.reorderable
-                          and -MAXDIMS <= axis < MAXDIMS):
+    cdef unsigned long axes = axes_named(axis, a.ndim) if u.reorderable and type(keepdims) is bool else 0
+    if not whole and axes == 0:
         return None
     r = reduction_of(u, a.code, "reduce")
     if out is not None and (<ndarray>out).code != r.plan.codes[2]:
         return None                             # it decides in which type is computed
-    quick = quick_reduce(r, a) if whole else quick_reduce_axis(r, a, axis, keepdims)
+    quick = quick_reduce(r, a) if whole else None
+    if quick is None and a.ndim > 1:
+        quick = quick_reduce_axes(r, a, axes, keepdims)
     return quick if quick is None or out is None else give_reduced(u.name, quick, out)
 
 cdef ndarray reduce(ufunc u, ndarray a, object axis, object dtype, object out, bint keepdims, object initial,

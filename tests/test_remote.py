@@ -250,7 +250,7 @@ def test_errors_that_nobody_reads(client, devices):
             return [[report for report in reports if any("test_errors_that_nobody_reads" in note for note in report)]
                     for reports in told]                        # without those of other tests, which may end now
 
-        assert poll(lambda: [*map(len, reported())] == [2, 1])
+        assert poll(lambda: [*map(len, reported())] == [2, 1]), reported()
         first, second = reported()
         assert sorted(report[0] for report in first) == [
             "LinAlgError('Singular matrix')", "ValueError('cannot reshape array of size 10 into shape (3,3)')"]

@@ -396,7 +396,8 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     """a[index] = number, or an element for each index; whether it was done."""
     cdef Scalar room
     cdef char* args[3]
-    cdef intp dims[2], steps[5]
+    cdef intp dims[2]
+    cdef intp steps[5]
     cdef int kind = index_kinds[index.code]
     cdef ndarray v
     if is_ours(value) and index.size <= settings.inline_cost:
@@ -776,9 +777,7 @@ cdef bint masked_fill(ndarray a, ndarray mask, object value):
         mask = copy_of(mask)
     write_scalar(value, a.code, buffer)
     if is_free(a.st, direct) and covered_by(a, mask):
-        args[0] = buffer
-        args[1] = data_of(mask)
-        args[2] = data_of(a)
+        args[0], args[1], args[2] = buffer, data_of(mask), data_of(a)
         dims[1] = mask.size
         steps[4] = a.itemsize
         steps[5] = 0

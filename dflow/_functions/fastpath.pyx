@@ -613,7 +613,8 @@ cdef ndarray quick_vecdot(Plan* p, ndarray x, ndarray y):
     cdef int axis = x.ndim - 1
     if x.size * p.kernel.cost > settings.inline_cost or not (comes_near(x) and comes_near(y)):
         return None
-    if not p.direct or not 0 < x.ndim <= 2 or not same_shape(x, y) or x.size == 0 or not together(x, y):
+    if (not is_near(x)                  # still: y may have given up the GIL
+            or not p.direct or not 0 < x.ndim <= 2 or not same_shape(x, y) or x.size == 0 or not together(x, y)):
         return None
     dims[0] = x.shape[0] if axis else 1
     dims[1] = x.shape[axis]

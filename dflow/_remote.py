@@ -29,7 +29,7 @@ import dflow.numpy as np
 from dflow._array.core import is_array
 from dflow._base.nested import mapped
 from dflow._ranks.exchange import WorkerLost, portable
-from dflow._runtime.errors import report_unseen
+from dflow._runtime.errors import report_unseen, strip_frames
 from dflow._tracing.tape import is_recording, is_tracked
 
 PACKAGE = __name__.partition(".")[0] + "."
@@ -84,6 +84,7 @@ class Failed:
 
     def __init__(self, error, unread=False):
         self.error, self.unread = pickle.loads(pickle.dumps(portable(error))), unread
+        strip_frames(self.error)            # this one is among them: tblib, which Dask loads, has errors bring theirs
 
     def __reduce__(self):
         return Failed, (self.error,)

@@ -174,7 +174,7 @@ cdef object take_raised():
     Py_XDECREF(traceback)
     return taken
 
-cdef void strip_frames(object error) noexcept:
+cpdef void strip_frames(object error) noexcept:
     """Its traceback refers to frames, these to arrays that will carry the error: a cycle that is never collected."""
     cdef int most = 1000            # of a chain that may be a cycle
     while error is not None and most:

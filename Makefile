@@ -31,7 +31,8 @@ define step
 endef
 
 REQUIRES = 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
-PIP      = -m pip install -qq --disable-pip-version-check
+# Modules are compiled when they are first imported: all of them, by pip, take half a minute.
+PIP      = -m pip install -qq --no-compile --disable-pip-version-check
 EDITABLE = --no-build-isolation -e
 
 # One environment for everything. Build requirements first: the build sees this environment, not a copy of its own.

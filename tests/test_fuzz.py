@@ -15,7 +15,7 @@ import dflow.numpy as np  # noqa: E402
 from tests.fuzz import found, known, processes, programs, running, shrinking  # noqa: E402
 
 pytestmark = pytest.mark.slow
-SECONDS = 30
+SECONDS = 12
 AGREED = 8_000_000_000      # the first of a million seeds whose programs have no find
 
 
@@ -33,7 +33,7 @@ def fuzzed(capsys, first, *limit):
     environment = clean_environment()
     environment["PYTHONPATH"] += f":{ROOT}"
     # Making many finds smaller takes time.
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=10 * SECONDS)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     with capsys.disabled():
         print(f"\n{' '.join(command[1:])}\n{done.stdout if done.returncode else done.stdout.strip()}")
     return done
@@ -42,7 +42,7 @@ def fuzzed(capsys, first, *limit):
 @pytest.mark.once
 def test_programs_that_agreed(capsys):
     """Seeds without a find: what differs now was broken since, or NumPy is another."""
-    done = fuzzed(capsys, AGREED, "--count", 5000)
+    done = fuzzed(capsys, AGREED, "--count", 2000)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
 
 

@@ -1,4 +1,4 @@
-"""The scheduler's oracle: 10,000 random programs give NumPy's results, bit for bit, in every engine configuration.
+"""The scheduler's oracle: 4,000 random programs give NumPy's results, bit for bit, in every engine configuration.
 
 Seeds are spread over the configurations: each program runs in one of them.
 """
@@ -15,7 +15,7 @@ import dflow.numpy as np
 
 pytestmark = [pytest.mark.core, pytest.mark.slow]
 
-PROGRAMS = 10_000
+PROGRAMS = 4_000
 CHUNK = 200                                 # programs a test, so that a failure names a small range of seeds
 
 

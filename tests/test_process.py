@@ -575,7 +575,7 @@ def test_a_fork_loses_no_task_that_a_worker_has_just_taken(run):
             for x in arrays:
                 raises(RuntimeError, x.tolist)
 
-        for turn in range(1500):
+        for turn in range(500):
             x, arrays = np.zeros(3), []
             for _ in range(turn % 40):
                 x = x + 1

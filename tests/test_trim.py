@@ -123,11 +123,11 @@ def test_a_lower_budget_gives_memory_back_at_once(keeps):
         engine.set_memory_budget(before)
 
 
+# For memory of its own Python would not ask again: so an object comes in place of another one.
 NEEDS = {
     "another size": "y = np.ones(120 << 17); y.wait_to_read()",
-    "many small ones": "y = [np.full(1000, k) for k in range(15000)]; dflow.waitall()",
+    "many small ones": "for k in range(len(many)): many[k] = np.full(1000, k)\ndflow.waitall()",
     "LAPACK": "y = np.linalg.inv(np.eye(1500)); y.wait_to_read()",
-    # One object of Python's at a time: for memory of its own it would not ask again.
     "tasks": "from functools import reduce; one = dflow.engine.sleep(np.ones(9), 1)\n"
              "reduce(lambda y, k: dflow.engine.sleep(y, 0), range(100_000), one).wait_to_read()",
     "rows": "y = np.sort(np.ones((1 << 21, 2)), axis=0); y.wait_to_read()",
@@ -142,7 +142,7 @@ def test_what_is_kept_goes_before_a_memory_error(keeps, what):
 import resource, dflow, dflow.numpy as np
 np.linalg.inv(np.eye(200)).wait_to_read(), np.sort(np.ones((9, 3)), 0).wait_to_read()
 np.linalg.inv(np.eye(1500)).wait_to_read()
-x = [np.ones(8 << 17) for _ in range(32)]
+x, many = [np.ones(8 << 17) for _ in range(32)], [np.ones(1) for _ in range(15_000)]
 dflow.waitall()
 del x
 used = 4096 * int(open("/proc/self/statm").read().split()[0])

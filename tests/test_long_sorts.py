@@ -39,6 +39,7 @@ def numbers(n, dtype):
     return x
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("kind", [None, "stable", "heapsort"])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_numbers(dtype, kind):

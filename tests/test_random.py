@@ -283,6 +283,7 @@ KINDS = ("random()", "random(3)", "integers(1 << 40)", "choice(99, 9, p=np.full(
          "permutation(99)", "permutation(LARGE)", "permuted(np.eye(99), axis=1)", "bit_generator.random_raw()")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("first", KINDS)
 def test_a_draw_changes_what_all_later_ones_give(first):
     """Whatever its kind and theirs: who copies a stream, and then draws from it, gets another copy the next time."""

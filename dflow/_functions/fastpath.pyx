@@ -1,4 +1,9 @@
-"""The fast paths: what is small, ready and simple, without arrangement or detour."""
+"""The fast paths: what is small, ready and simple, without arrangement or detour.
+
+What was found ready is so in the loop, too: a write begins as it is submitted, for which a thread needs the GIL, and
+that is kept from the look to the end of the loop. Where something may give it up between (Python code, memory that is
+waited for), who goes on looks again.
+"""
 
 import numpy as np
 from libc.stdint cimport uint8_t, uint64_t

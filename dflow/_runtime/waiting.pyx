@@ -539,6 +539,7 @@ cdef bint in_work(Storage* s, double most) noexcept nogil:
     return found
 
 cdef void stand_by(Storage* s, double most) noexcept:
+    """Without the GIL s is looked at, not locked: it stays for as long as the caller's array, whose storage is one."""
     cdef long long until = now_ns() + <long long>most
     if in_work(s, most):
         with nogil:

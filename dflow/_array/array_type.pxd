@@ -1,8 +1,10 @@
 """The type of ndarray itself, and the types of elements."""
 
-from cpython.object cimport PyTypeObject
+from cpython.object cimport PyObject, PyTypeObject
 from dflow._kernels.dtypes cimport NCODES
 
 cdef PyTypeObject* element_types[NCODES]        # by code; each a subtype of ndarray, with the same struct
-cdef void make_types(type cls) except *         # once, of ndarray, which has its tp_dealloc by then
+ctypedef PyObject* (*seeing)(PyObject*) except? NULL
+# Once, of ndarray, which has its tp_dealloc by then. seen(x): what NumPy writes of x to an array of its own, or NULL.
+cdef void make_types(type cls, seeing seen) except *
 cdef void elements_are_arrays(bint on) noexcept # whether isinstance(element, ndarray): so in MXNet

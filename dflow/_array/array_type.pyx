@@ -38,7 +38,9 @@ cdef extern from "Python.h":
     PyObject* PyEval_GetGlobals()
 
 cdef extern from "_array/deferring.h":
+    int NUMPYS_ARRAY
     PyTypeObject* types_of_ours[2]
+    seeing seen_by_numpy
     void let_defer(int code, PyTypeObject* numpys)
 
 cdef object array_class = None
@@ -216,13 +218,15 @@ cdef void make_type(int code, type base) except *:
     PyType_Modified(cls)
     element_types[code] = <PyTypeObject*>t
 
-cdef void make_types(type cls) except *:
-    global array_class
+cdef void make_types(type cls, seeing seen) except *:
+    global array_class, seen_by_numpy
     cdef int code
     array_class = cls
     for kind in (ArrayType, ElementType):
         (<Slots*>kind).tp_new = <newfunc>new_subclass
     types_of_ours[0], types_of_ours[1] = <PyTypeObject*>ArrayType, <PyTypeObject*>ElementType
+    seen_by_numpy = seen
+    let_defer(NUMPYS_ARRAY, <PyTypeObject*>np.ndarray)
     for code in range(NCODES):
         make_type(code, cls)
         let_defer(code, <PyTypeObject*>DTYPES[code].type)

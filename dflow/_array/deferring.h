@@ -1,28 +1,36 @@
-/* NumPy's scalars leave operators beside our arrays to these, as Python's numbers do.
+/* NumPy's scalars and arrays leave operators beside our arrays to these, as Python's numbers do.
  *
- * By itself number * array would be ours, too, but as a call of NumPy's ufunc, which has tuples made, and asks both
+ * By itself theirs * ours would be ours, too, but as a call of NumPy's ufunc, which has tuples made, and asks both
  * operands' types for __array_ufunc__: 0.9 microseconds. So each operator of NumPy's types first looks at the right
- * operand, and goes on as before, a nanosecond later, unless that is ours.
+ * operand, and goes on as before, a nanosecond later, unless that is ours. What is written to NumPy's array, as by
+ * theirs += ours, is NumPy's: of ours it sees what seen_by_numpy() gives, or asks as before.
  */
 #ifndef DFLOW_DEFERRING_H
 #define DFLOW_DEFERRING_H
 
 #include <Python.h>
 
-enum { DEFERRING = 18 };                               /* types, by code */
+enum { NUMPYS_ARRAY = 18, DEFERRING };                 /* types, by code, and numpy.ndarray */
 
 static PyTypeObject *types_of_ours[2];                 /* that arrays' and elements' types are of */
+static PyTypeObject *numpys_array;
 static PyNumberMethods operators_before[DEFERRING];
 static richcmpfunc comparisons_before[DEFERRING];
+static PyObject *(*seen_by_numpy)(PyObject *);         /* NULL, without an error: NumPy is to ask it */
 
-static inline int leave_it(PyObject *x) {
+static inline int is_one_of_ours(PyObject *x) {
     PyTypeObject *kind = Py_TYPE(Py_TYPE(x));
     return kind == types_of_ours[0] || kind == types_of_ours[1];
 }
 
+/* An array of a subclass knows best. */
+static inline int leave_it(int n, PyObject *a, PyObject *b) {
+    return is_one_of_ours(b) && (n < NUMPYS_ARRAY || Py_TYPE(a) == numpys_array);
+}
+
 #define DEFER_BINARY(n, operator)                                                                                      \
     static PyObject *operator##_##n(PyObject *a, PyObject *b) {                                                        \
-        if (leave_it(b)) Py_RETURN_NOTIMPLEMENTED;                                                                     \
+        if (leave_it(n, a, b)) Py_RETURN_NOTIMPLEMENTED;                                                                     \
         return operators_before[n].operator(a, b);                                                                     \
     }
 
@@ -32,40 +40,63 @@ static inline int leave_it(PyObject *x) {
     DEFER_BINARY(n, nb_divmod) DEFER_BINARY(n, nb_lshift) DEFER_BINARY(n, nb_rshift)                                   \
     DEFER_BINARY(n, nb_and) DEFER_BINARY(n, nb_or) DEFER_BINARY(n, nb_xor)                                             \
     static PyObject *nb_power_##n(PyObject *a, PyObject *b, PyObject *modulo) {                                        \
-        if (leave_it(b)) Py_RETURN_NOTIMPLEMENTED;                                                                     \
+        if (leave_it(n, a, b)) Py_RETURN_NOTIMPLEMENTED;                                                                     \
         return operators_before[n].nb_power(a, b, modulo);                                                             \
     }                                                                                                                  \
     static PyObject *compare_##n(PyObject *a, PyObject *b, int how) {                                                  \
-        if (leave_it(b)) Py_RETURN_NOTIMPLEMENTED;                                                                     \
+        if (leave_it(n, a, b)) Py_RETURN_NOTIMPLEMENTED;                                                                     \
         return comparisons_before[n](a, b, how);                                                                       \
     }
 
 DEFER(0) DEFER(1) DEFER(2) DEFER(3) DEFER(4) DEFER(5) DEFER(6)
 DEFER(7) DEFER(8) DEFER(9) DEFER(10) DEFER(11) DEFER(12) DEFER(13)
-DEFER(14) DEFER(15) DEFER(16) DEFER(17)
+DEFER(14) DEFER(15) DEFER(16) DEFER(17) DEFER(NUMPYS_ARRAY)
+DEFER_BINARY(NUMPYS_ARRAY, nb_matrix_multiply)
+
+#define INTO(operator, more, given)                                                                                    \
+    static PyObject *operator##_NUMPYS_ARRAY(PyObject *a, PyObject *b more) {                                          \
+        PyObject *seen = is_one_of_ours(b) ? seen_by_numpy(b) : NULL, *result;                                             \
+        if (seen == NULL && PyErr_Occurred()) return NULL;                                                             \
+        b = seen == NULL ? b : seen;                                                                                   \
+        result = operators_before[NUMPYS_ARRAY].operator(a, b given);                                                  \
+        Py_XDECREF(seen);                                                                                              \
+        return result;                                                                                                 \
+    }
+#define COMMA ,
+
+INTO(nb_inplace_add,,) INTO(nb_inplace_subtract,,) INTO(nb_inplace_multiply,,) INTO(nb_inplace_true_divide,,)
+INTO(nb_inplace_floor_divide,,) INTO(nb_inplace_remainder,,) INTO(nb_inplace_lshift,,) INTO(nb_inplace_rshift,,)
+INTO(nb_inplace_and,,) INTO(nb_inplace_or,,) INTO(nb_inplace_xor,,)
+INTO(nb_inplace_power, COMMA PyObject *modulo, COMMA modulo)
 
 #define DEFERRED(n)                                                                                                    \
     {.nb_add = nb_add_##n, .nb_subtract = nb_subtract_##n, .nb_multiply = nb_multiply_##n,                             \
      .nb_true_divide = nb_true_divide_##n, .nb_floor_divide = nb_floor_divide_##n, .nb_remainder = nb_remainder_##n,   \
      .nb_divmod = nb_divmod_##n, .nb_lshift = nb_lshift_##n, .nb_rshift = nb_rshift_##n, .nb_and = nb_and_##n,         \
-     .nb_or = nb_or_##n, .nb_xor = nb_xor_##n, .nb_power = nb_power_##n}
+     .nb_or = nb_or_##n, .nb_xor = nb_xor_##n, .nb_power = nb_power_##n
+#define ALONE(operator) .operator = operator##_NUMPYS_ARRAY
 
 static const PyNumberMethods operators_now[DEFERRING] = {
-    DEFERRED(0), DEFERRED(1), DEFERRED(2), DEFERRED(3), DEFERRED(4), DEFERRED(5), DEFERRED(6),
-    DEFERRED(7), DEFERRED(8), DEFERRED(9), DEFERRED(10), DEFERRED(11), DEFERRED(12), DEFERRED(13),
-    DEFERRED(14), DEFERRED(15), DEFERRED(16), DEFERRED(17)};
+    DEFERRED(0)}, DEFERRED(1)}, DEFERRED(2)}, DEFERRED(3)}, DEFERRED(4)}, DEFERRED(5)}, DEFERRED(6)},
+    DEFERRED(7)}, DEFERRED(8)}, DEFERRED(9)}, DEFERRED(10)}, DEFERRED(11)}, DEFERRED(12)}, DEFERRED(13)},
+    DEFERRED(14)}, DEFERRED(15)}, DEFERRED(16)}, DEFERRED(17)},
+    DEFERRED(NUMPYS_ARRAY), ALONE(nb_matrix_multiply), ALONE(nb_inplace_add), ALONE(nb_inplace_subtract),
+     ALONE(nb_inplace_multiply), ALONE(nb_inplace_true_divide), ALONE(nb_inplace_floor_divide),
+     ALONE(nb_inplace_remainder), ALONE(nb_inplace_lshift), ALONE(nb_inplace_rshift), ALONE(nb_inplace_and),
+     ALONE(nb_inplace_or), ALONE(nb_inplace_xor), ALONE(nb_inplace_power)}};
 
 static const richcmpfunc comparisons_now[DEFERRING] = {
     compare_0, compare_1, compare_2, compare_3, compare_4, compare_5, compare_6,
     compare_7, compare_8, compare_9, compare_10, compare_11, compare_12, compare_13,
-    compare_14, compare_15, compare_16, compare_17};
+    compare_14, compare_15, compare_16, compare_17, compare_NUMPYS_ARRAY};
 
-#define TAKE_OVER(slot) if (theirs->slot) theirs->slot = operators_now[n].slot
+#define TAKE_OVER(slot) if (theirs->slot && operators_now[n].slot) theirs->slot = operators_now[n].slot
 
 /* Of the type of a code, once. */
 static void let_defer(int n, PyTypeObject *type) {
     PyNumberMethods *theirs = type->tp_as_number;
     if (theirs->nb_add == operators_now[n].nb_add) return;
+    if (n == NUMPYS_ARRAY) numpys_array = type;
     operators_before[n] = *theirs;
     comparisons_before[n] = type->tp_richcompare;
     TAKE_OVER(nb_add);
@@ -81,6 +112,19 @@ static void let_defer(int n, PyTypeObject *type) {
     TAKE_OVER(nb_or);
     TAKE_OVER(nb_xor);
     TAKE_OVER(nb_power);
+    TAKE_OVER(nb_matrix_multiply);
+    TAKE_OVER(nb_inplace_add);
+    TAKE_OVER(nb_inplace_subtract);
+    TAKE_OVER(nb_inplace_multiply);
+    TAKE_OVER(nb_inplace_true_divide);
+    TAKE_OVER(nb_inplace_floor_divide);
+    TAKE_OVER(nb_inplace_remainder);
+    TAKE_OVER(nb_inplace_lshift);
+    TAKE_OVER(nb_inplace_rshift);
+    TAKE_OVER(nb_inplace_and);
+    TAKE_OVER(nb_inplace_or);
+    TAKE_OVER(nb_inplace_xor);
+    TAKE_OVER(nb_inplace_power);
     type->tp_richcompare = comparisons_now[n];
 }
 

@@ -3,6 +3,7 @@
 import operator
 
 import numpy as np
+cimport numpy as cnp
 from libc.string cimport memcpy
 from dflow._base.atomics cimport load_ptr
 from dflow._kernels.dtypes cimport (
@@ -18,7 +19,7 @@ from dflow._functions.gufunc cimport product
 from dflow._functions.numpy_inline import LATER
 from dflow._tracing.tape cimport check_place, earlier, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers
-from dflow._functions.sequences cimport is_sequence, numbers_in
+from dflow._functions.sequences cimport is_sequence, numbers_of
 from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary
 from dflow._functions.out cimport cast_error
 from dflow._functions.ufunc cimport ufunc, wrap, call
@@ -81,12 +82,12 @@ cdef object array_operator(int op, object a, object b):
     i = quick_kind(a)
     j = quick_kind(b)
     if i < 0 or j < 0:
-        if i >= 0 and is_sequence(b) and may_be_numbers(op, a):
-            made = numbers_in(b)
+        if i >= 0 and (type(b) is cnp.ndarray or is_sequence(b) and may_be_numbers(op, a)):
+            made = numbers_of(b)
             if made is not None:
                 return binary_operator(op, a, made)
-        if j >= 0 and is_sequence(a) and may_be_numbers(op, b):
-            made = numbers_in(a)
+        if j >= 0 and (type(a) is cnp.ndarray or is_sequence(a) and may_be_numbers(op, b)):
+            made = numbers_of(a)
             if made is not None:
                 return binary_operator(op, made, b)
         number = held(a if i < 0 else b, j if i < 0 else i)
@@ -269,8 +270,8 @@ cdef object inplace_operator(int op, object a, object b):
     if records(a, b):
         return record_inplace(op, x, b)
     j = quick_kind(b)
-    if j < 0 and is_sequence(b):
-        made = numbers_in(b)
+    if j < 0 and (type(b) is cnp.ndarray or is_sequence(b)):
+        made = numbers_of(b)
         if made is not None:
             b = made
             j = quick_kind(b)

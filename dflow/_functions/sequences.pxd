@@ -1,12 +1,13 @@
-"""Lists and tuples of Python's numbers as arrays, without NumPy."""
+"""Lists and tuples of Python's numbers as arrays, without NumPy; and NumPy's arrays, copied."""
 
 from dflow._array.core cimport ndarray
 
 # Of nothing but bools, integers and floats, in lists and tuples of one length at each depth, as the type that NumPy
 # gives them, or as `code`; None for any other, and what does not fit.
 cdef ndarray from_sequence(object x, int code=*)
-cdef ndarray numbers_in(object x)                       # the same, also of elements of ours
+cdef ndarray from_numpys(object x)                      # a NumPy array; None, if it is not of numbers
+cdef ndarray numbers_of(object x)                       # either of these, a sequence with elements of ours, too; or None
 cdef inline bint is_sequence(object x) noexcept:
     return type(x) is list or type(x) is tuple
 cdef ndarray as_operand(object x)                       # as_array, by the above where that can be
-cdef tuple with_sequences(tuple inputs)                 # itself, where there are none
+cdef tuple with_arrays(tuple inputs)                    # made of sequences and NumPy's; itself, where there are none

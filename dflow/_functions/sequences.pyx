@@ -1,11 +1,12 @@
-"""Lists and tuples of Python's numbers as arrays: see _functions/sequences.pxd."""
+"""Lists and tuples of Python's numbers, and NumPy's arrays, as arrays: see _functions/sequences.pxd."""
 
+cimport numpy as cnp
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
-from dflow._kernels.dtypes cimport BOOL, DOUBLE, EXACT, in_range, is_integer, itemsizes, LONG, write_parts
+from dflow._kernels.dtypes cimport BOOL, code_of_num, DOUBLE, EXACT, in_range, is_integer, itemsizes, LONG, write_parts
 from dflow._kernels.kernel cimport intp
 from dflow._runtime.graph cimport storage_allocate
-from dflow._array.core cimport SCALAR, as_array, data_of, is_ours, ndarray, new_array
+from dflow._array.core cimport SCALAR, as_array, data_of, from_numpy, is_ours, ndarray, new_array
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -103,10 +104,16 @@ cdef ndarray as_operand(object x):
     cdef ndarray found = from_sequence(x) if is_sequence(x) else None
     return as_array(x) if found is None else found
 
-cdef ndarray numbers_in(object x):
-    """from_sequence(), and the array of a sequence of numbers and elements of ours; else None."""
-    cdef ndarray found = from_sequence(x)
+cdef ndarray from_numpys(object x):
+    cdef int code = code_of_num(cnp.PyArray_TYPE(x))
+    return None if code < 0 else from_numpy(x, code)
+
+cdef ndarray numbers_of(object x):
+    cdef ndarray found
     cdef int overflow = 0
+    if type(x) is cnp.ndarray:
+        return from_numpys(x)
+    found = from_sequence(x)
     if found is not None or not x:
         return found
     for item in x:
@@ -118,15 +125,15 @@ cdef ndarray numbers_in(object x):
                 return None
     return as_array(x)
 
-cdef tuple with_sequences(tuple inputs):
+cdef tuple with_arrays(tuple inputs):
     cdef list found
     for x in inputs:
-        if is_sequence(x):
+        if is_sequence(x) or type(x) is cnp.ndarray:
             break
     else:
         return inputs
     found = []
     for x in inputs:
-        made = from_sequence(x) if is_sequence(x) else None
+        made = from_sequence(x) if is_sequence(x) else from_numpys(x) if type(x) is cnp.ndarray else None
         found.append(x if made is None else made)
     return tuple(found)

@@ -27,7 +27,7 @@ from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.registry import COMPARISONS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.scalars cimport function_of_numbers, number_kind
-from dflow._functions.sequences cimport as_operand, with_sequences
+from dflow._functions.sequences cimport as_operand, with_arrays
 from dflow._functions.gufunc cimport (
     access_whole, along_axis, core_names, core_results, core_sizes, launch_core, product, product_into,
     small_product)
@@ -748,7 +748,7 @@ cdef class ufunc:
             signature = sig
         if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None
                 and axes is None and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
-            inputs = with_sequences(inputs)
+            inputs = with_arrays(inputs)
             quick = quick_call(self, PySequence_Fast_ITEMS(inputs), out)
             if quick is not None:
                 return quick

@@ -302,9 +302,15 @@ cdef object scalar_arithmetic(int op, object a, object b, bint quietly=False):
         if hold_weak(a, (<ndarray>b).code, &room):
             quick = quick_arithmetic(op, (<ndarray>b).code, <char*>&room, data_of(<ndarray>b),
                                      (<ndarray>b).flags & SCALAR != 0)
+        elif scalar_code(a) == (<ndarray>b).code:
+            quick = quick_arithmetic(op, (<ndarray>b).code, scalar_data(a), data_of(<ndarray>b),
+                                     (<ndarray>b).flags & SCALAR != 0)
     elif not right:
         if hold_weak(b, (<ndarray>a).code, &room):
             quick = quick_arithmetic(op, (<ndarray>a).code, data_of(<ndarray>a), <char*>&room,
+                                     (<ndarray>a).flags & SCALAR != 0)
+        elif scalar_code(b) == (<ndarray>a).code:
+            quick = quick_arithmetic(op, (<ndarray>a).code, data_of(<ndarray>a), scalar_data(b),
                                      (<ndarray>a).flags & SCALAR != 0)
     elif (<ndarray>a).code == (<ndarray>b).code:
         quick = quick_arithmetic(op, (<ndarray>a).code, data_of(<ndarray>a), data_of(<ndarray>b),

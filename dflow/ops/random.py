@@ -468,7 +468,9 @@ class Stream:
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         """Random elements of a 1-d array, or of range(a); `p`: their probabilities, its errors may come on reading."""
-        a = _population(a)
+        return self._of_population(_population(a), size, replace, p, axis, shuffle)
+
+    def _of_population(self, a, size, replace, p, axis=0, shuffle=True):
         numbers = not isinstance(a, ndarray)
         n = int(a) if numbers else a.shape[axis]
         if replace and p is None and n > 0:
@@ -882,7 +884,7 @@ class Shared(Stream):
         a = _population(a)
         if isinstance(a, ndarray) and a.ndim > 1:
             raise ValueError("a must be 1-dimensional")
-        return Stream.choice(self, a, size, replace, p)
+        return self._of_population(a, size, replace, p)
 
     def shuffle(self, x):
         """Reorder along the first axis, in place: asynchronously, for our arrays; many rows as a host task."""
@@ -917,6 +919,8 @@ class Shared(Stream):
 
 def _held(a):
     """An array of ours, or of NumPy's, where it is none of numbers."""
+    if isinstance(a, (list, tuple)) and a and isinstance(a[0], (str, bytes)):
+        return numpy.asarray(a)         # at once: as_array() would do that, too, to see what it is
     try:
         return as_array(a)
     except NotHeld:

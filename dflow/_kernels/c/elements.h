@@ -117,7 +117,7 @@ static int two_bool(int op, void const *p, void const *q, void *r) {
                 break;                                                                                                 \
             case OP_POWER:                                                                                             \
                 z = POWER(x, y);                                                                                       \
-                if (fabs(z) < LEAST || z - z != 0) return NOTHING;                                                     \
+                if ((fabs(z) < LEAST && !(x == 0 && y > 0)) || z - z != 0) return NOTHING;                             \
                 break;                                                                                                 \
             default: return NOTHING;                                                                                   \
         }                                                                                                              \

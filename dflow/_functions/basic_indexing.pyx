@@ -27,7 +27,7 @@ from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._array.in_caller cimport run_unary
 from dflow._base.thread_state cimport direct, near, set_recording
 from dflow._functions.elements cimport new_bool
-from dflow._functions.sequences cimport from_sequence, is_sequence
+from dflow._functions.sequences cimport as_ours, from_sequence, is_sequence
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace
 from dflow._array.core import attach
 
@@ -369,6 +369,10 @@ cdef object get_index(ndarray a, object key):
         offset = integers_offset(a, <tuple>key)
         if offset >= 0:
             return element(a, offset)
+    elif type(key) is cnp.ndarray and cnp.PyArray_NDIM(key):
+        return selected(a, as_ours(key))
+    elif type(key) is int64:
+        return index_first(a, int_index(a, int(key)))
     a = variable(a)
     view = simple_view(a, key)
     if view is not None:
@@ -503,6 +507,8 @@ cdef inline intp place_of(ndarray a, object key) except -1:
         return -2
     return a.offset + check_index(i, a.shape[0], 0) * strides_of(a)[0]
 
+cdef object int64 = np.int64
+
 cdef inline bint is_number(object x):
     """Of Python's; of NumPy's those that are."""
     cdef int code
@@ -519,6 +525,7 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     cdef intp offset
     cdef Scalar room
     cdef bint number = is_number(value)
+    key, value = as_ours(key), as_ours(value)
     if a.flags & (READONLY | SCALAR):
         if a.flags & SCALAR:
             raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")

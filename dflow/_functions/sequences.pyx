@@ -108,6 +108,10 @@ cdef ndarray from_numpys(object x):
     cdef int code = code_of_num(cnp.PyArray_TYPE(x))
     return None if code < 0 else from_numpy(x, code)
 
+cdef object of_theirs(object x):
+    cdef ndarray made = from_numpys(x) if cnp.PyArray_NDIM(x) else None
+    return x if made is None else made
+
 cdef ndarray numbers_of(object x):
     cdef ndarray found
     cdef int overflow = 0

@@ -313,12 +313,19 @@ def _behind(function, inputs):
     return function.ufunc
 
 
+# Of NumPy's ufuncs that compute numbers, once they have been asked for: ours.
+_asked = {}
+
+
 @method("__array_ufunc__")
 def _array_ufunc(self, /, function, how, *inputs, **keywords):
     """numpy.sin(x), scipy.special.erf(x), numpy.add.reduce(x): run as ours. A NumPy `out` is filled after waiting.
 
     Beside subclasses of NumPy's array, and types that wrap results, it is NumPy's on copies.
     """
+    ours = _asked.get(function) if how == "__call__" and not keywords else None
+    if ours is not None and OF_NUMBERS.issuperset(map(type, inputs)):
+        return _of_numbers(ours, function, inputs, keywords)
     outs = keywords.pop("out", ())
     others = [x for x in (*inputs, *outs, keywords.get("where")) if foreign(x)]
     if any(hasattr(x, "__array_ufunc__") and not isinstance(x, numpy.ndarray) for x in others):
@@ -331,7 +338,7 @@ def _array_ufunc(self, /, function, how, *inputs, **keywords):
         if outs:
             keywords["out"] = outs[0] if len(outs) == 1 else outs
         return fallback.call(function if how == "__call__" else getattr(function, how), inputs, keywords)
-    ours = wrap_ufunc(function)
+    ours = _asked[function] = wrap_ufunc(function)
     if outs:
         keywords["out"] = outs
     if how != "__call__":
@@ -343,7 +350,7 @@ LAZY = {"numpy.linalg": "dflow.ops.linalg", "numpy.fft": "dflow.ops.fft"}      #
 
 
 # Elements' equal NumPy's.
-OF_NUMBERS = {ndarray, memmap, numpy.ndarray, numpy.memmap, *(dtype.type for dtype in dtypes)}
+OF_NUMBERS = {ndarray, memmap, numpy.ndarray, numpy.memmap, *(dtype.type for dtype in dtypes), bool, int, float, complex}
 
 
 @method("__array_function__")

@@ -7,6 +7,7 @@ import numpy
 import pytest
 from compare import assert_same
 from engines import Gate, configured, in_threads, poll
+from test_process import BUSY_BLAS, FORK_OPTIONS, run  # noqa: F401
 
 import dflow
 import dflow.numpy as np
@@ -170,6 +171,34 @@ def test_stacks_of_tiny_matrices_go_by_turns(workers, delay):
             in_threads(submit, submit, submit)
         finally:
             dflow._engine.set_delays(0, 0)
+
+
+def test_forks_while_stacks_of_tiny_matrices_go_by_turns(run):  # noqa: F811
+    """Those held back go on in the parent, end with an error in the child, and hold nothing up there."""
+    assert run("""
+        import signal
+        dflow.engine.set_num_workers(3)
+        stacks = [numpy.random.default_rng(n).normal(size=(3000, n, n)) + 5 * numpy.eye(n) for n in (2, 3, 4)] * 4
+        expected, stacks = [*map(numpy.linalg.det, stacks)], [*map(np.array, stacks)]
+
+        def right(determinants):
+            return all(map(numpy.allclose, determinants, expected))
+
+        def child(pending):
+            signal.alarm(30)                                # a child that hangs ends so
+            lost = sum([raises(RuntimeError, x.tolist) for x in pending])
+            assert right(map(np.linalg.det, stacks))
+            dflow.waitall()
+            os._exit(2 if lost else 0)
+
+        codes = []
+        for turn in range(30):
+            pending = [*map(np.linalg.det, stacks)]
+            time.sleep(turn % 10 * 3e-4)
+            codes.append(in_child(lambda: child(pending)))
+            assert right(pending)
+        print({*codes} - {0})
+    """, before=BUSY_BLAS, options=FORK_OPTIONS) == (0, "{2}\n", "")
 
 
 def test_what_nobody_sees_comes_last():

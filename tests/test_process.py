@@ -645,34 +645,6 @@ def test_forks_while_numpys_blas_uses_all_its_threads(run):
     """, before=BUSY_BLAS + "    signal.alarm(30)\n", options=FORK_OPTIONS) == (0, "done\n", "")
 
 
-def test_forks_while_stacks_of_tiny_matrices_go_by_turns(run):
-    """Those held back go on in the parent, end with an error in the child, and hold nothing up there."""
-    assert run("""
-        import signal
-        dflow.engine.set_num_workers(3)
-        stacks = [numpy.random.default_rng(n).normal(size=(3000, n, n)) + 5 * numpy.eye(n) for n in (2, 3, 4)] * 4
-        expected, stacks = [*map(numpy.linalg.det, stacks)], [*map(np.array, stacks)]
-
-        def right(determinants):
-            return all(map(numpy.allclose, determinants, expected))
-
-        def child(pending):
-            signal.alarm(30)                                # a child that hangs ends so
-            lost = sum([raises(RuntimeError, x.tolist) for x in pending])
-            assert right(map(np.linalg.det, stacks))
-            dflow.waitall()
-            os._exit(2 if lost else 0)
-
-        codes = []
-        for turn in range(30):
-            pending = [*map(np.linalg.det, stacks)]
-            time.sleep(turn % 10 * 3e-4)
-            codes.append(in_child(lambda: child(pending)))
-            assert right(pending)
-        print({*codes} - {0})
-    """, before=BUSY_BLAS, options=FORK_OPTIONS) == (0, "{2}\n", "")
-
-
 def test_forks_while_kept_blocks_come_and_go(run):
     """A child that finds a stack of them in the middle of a change drops that, and gives no block to two arrays."""
     assert run("""

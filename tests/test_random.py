@@ -2,11 +2,12 @@
 
 import copy
 import pickle
+import threading
 
 import numpy
 import pytest
 from compare import assert_same_outcome, outcome
-from engines import configured
+from engines import HANG, configured
 
 import dflow
 import dflow.numpy as np
@@ -257,8 +258,10 @@ def test_what_numpy_refuses(text):
 def test_scales_that_are_pending_are_refused_when_they_are_read():
     g = np.random.default_rng(1)
     with configured(workers=2):
-        scale = dflow.submit(lambda: numpy.full(LARGE, -1.0), shape=(LARGE,))
+        asked = threading.Event()
+        scale = dflow.submit(lambda: asked.wait(HANG) and numpy.full(LARGE, -1.0), shape=(LARGE,))
         x = g.normal(0, scale)
+        asked.set()
         with pytest.raises(ValueError, match="scale < 0"):
             x.sum().item()
         dflow.waitall()

@@ -5,6 +5,6 @@ from dflow._kernels.dtypes cimport NCODES
 
 cdef PyTypeObject* element_types[NCODES]        # by code; each a subtype of ndarray, with the same struct
 ctypedef PyObject* (*seeing)(PyObject*) except? NULL
-# Once, of ndarray, which has its tp_dealloc by then. seen(x): what NumPy writes of x to an array of its own, or NULL.
-cdef void make_types(type cls, seeing seen) except *
+cdef void numpy_sees(seeing seen) noexcept      # seen(x): what NumPy writes of x to an array of its own, or NULL
+cdef void make_types(type cls) except *         # once, of ndarray, which has its tp_dealloc by then
 cdef void elements_are_arrays(bint on) noexcept # whether isinstance(element, ndarray): so in MXNet

@@ -218,14 +218,13 @@ cdef void make_type(int code, type base) except *:
     PyType_Modified(cls)
     element_types[code] = <PyTypeObject*>t
 
-cdef void make_types(type cls, seeing seen) except *:
-    global array_class, seen_by_numpy
+cdef void make_types(type cls) except *:
+    global array_class
     cdef int code
     array_class = cls
     for kind in (ArrayType, ElementType):
         (<Slots*>kind).tp_new = <newfunc>new_subclass
     types_of_ours[0], types_of_ours[1] = <PyTypeObject*>ArrayType, <PyTypeObject*>ElementType
-    seen_by_numpy = seen
     let_defer(NUMPYS_ARRAY, <PyTypeObject*>np.ndarray)
     for code in range(NCODES):
         make_type(code, cls)
@@ -233,3 +232,7 @@ cdef void make_types(type cls, seeing seen) except *:
         if DTYPES[code].type in LONG:               # the others equal what is registered
             (numbers.Complex if is_complex(code) else numbers.Real).register(<type><object>element_types[code])
     (<PyObject*>cls).ob_type = <PyTypeObject*>ArrayType
+
+cdef void numpy_sees(seeing seen) noexcept:
+    global seen_by_numpy
+    seen_by_numpy = seen

@@ -151,7 +151,6 @@ cdef ndarray make_scalar(int code):
 
 cdef enum:
     MIN_ROOM = 4096             # bytes up to which an array need not ask for room
-    FEW = 4096                  # elements that NumPy is to see at once
 
 cdef int too_big(int code, int ndim, intp* shape) except -1:
     """As NumPy says it; also when the bytes overflow, or would, were there elements."""
@@ -936,15 +935,6 @@ def attach(str name, value):
     (<dict><object>(<Slots*>ndarray).tp_dict)[name] = value
     PyType_Modified(ndarray)
 
-cdef PyObject* seen_at_once(PyObject* x) except? NULL:
-    """A small array that is there as NumPy sees it, a new reference; NULL: it is none."""
-    cdef ndarray a = <ndarray>x
-    if a.size > FEW or not is_near(a) or records(a, None):
-        return NULL
-    window = numpys(a)
-    Py_INCREF(window)
-    return <PyObject*>window
-
 cdef newfunc cython_new = (<Slots*>ndarray).tp_new
 
 cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
@@ -958,7 +948,7 @@ cdef object new_by_class(type cls, PyObject* args, PyObject* keywords):
     Py_XINCREF((<ndarray>a).base)
     return a
 
-make_types(ndarray, seen_at_once)
+make_types(ndarray)
 (<Slots*>ndarray).tp_name = b"dflow.ndarray"     # as programs import it
 (<Slots*>ndarray).tp_new = <newfunc>new_by_class
 (<Slots*>ndarray).tp_vectorcall = NULL           # Cython's knows nothing of that

@@ -30,7 +30,7 @@ static inline int leave_it(int n, PyObject *a, PyObject *b) {
 
 #define DEFER_BINARY(n, operator)                                                                                      \
     static PyObject *operator##_##n(PyObject *a, PyObject *b) {                                                        \
-        if (leave_it(n, a, b)) Py_RETURN_NOTIMPLEMENTED;                                                                     \
+        if (leave_it(n, a, b)) Py_RETURN_NOTIMPLEMENTED;                                                               \
         return operators_before[n].operator(a, b);                                                                     \
     }
 
@@ -40,11 +40,11 @@ static inline int leave_it(int n, PyObject *a, PyObject *b) {
     DEFER_BINARY(n, nb_divmod) DEFER_BINARY(n, nb_lshift) DEFER_BINARY(n, nb_rshift)                                   \
     DEFER_BINARY(n, nb_and) DEFER_BINARY(n, nb_or) DEFER_BINARY(n, nb_xor)                                             \
     static PyObject *nb_power_##n(PyObject *a, PyObject *b, PyObject *modulo) {                                        \
-        if (leave_it(n, a, b)) Py_RETURN_NOTIMPLEMENTED;                                                                     \
+        if (leave_it(n, a, b)) Py_RETURN_NOTIMPLEMENTED;                                                               \
         return operators_before[n].nb_power(a, b, modulo);                                                             \
     }                                                                                                                  \
     static PyObject *compare_##n(PyObject *a, PyObject *b, int how) {                                                  \
-        if (leave_it(n, a, b)) Py_RETURN_NOTIMPLEMENTED;                                                                     \
+        if (leave_it(n, a, b)) Py_RETURN_NOTIMPLEMENTED;                                                               \
         return comparisons_before[n](a, b, how);                                                                       \
     }
 
@@ -55,7 +55,7 @@ DEFER_BINARY(NUMPYS_ARRAY, nb_matrix_multiply)
 
 #define INTO(operator, more, given)                                                                                    \
     static PyObject *operator##_NUMPYS_ARRAY(PyObject *a, PyObject *b more) {                                          \
-        PyObject *seen = is_one_of_ours(b) ? seen_by_numpy(b) : NULL, *result;                                             \
+        PyObject *seen = is_one_of_ours(b) ? seen_by_numpy(b) : NULL, *result;                                         \
         if (seen == NULL && PyErr_Occurred()) return NULL;                                                             \
         b = seen == NULL ? b : seen;                                                                                   \
         result = operators_before[NUMPYS_ARRAY].operator(a, b given);                                                  \

@@ -89,7 +89,7 @@ cdef object ours(object x):
 
 cdef object attempt(object theirs, PyObject** args, Py_ssize_t nargs, PyObject* names, intp small, bint final,
                     bint any_of_ours=False):
-    """What NumPy's function returns, if all arguments are there and small, and one is an array; else, or failing, LATER.
+    """What NumPy's function returns, if all arguments are there and small, one an array; else, or failing, LATER.
 
     As in a vectorcall, arguments by name come last; `names` is a tuple, or NULL. final: a failure is not tried again,
     as the function may have written, or nothing else is there to try; the error is NumPy's. any_of_ours: what returns

@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 cimport numpy as cnp
+from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy
 from dflow._base.atomics cimport load_ptr
 from dflow._kernels.dtypes cimport (
@@ -180,6 +181,9 @@ cdef object record_inplace(int op, ndarray a, object b):
     stand_for(a, value)
     return a
 
+cdef enum:
+    FEW_SEEN = 4096             # elements of ours that NumPy adds to its own, say, at once
+
 cdef tuple SEQUENCES = (list, tuple, str, bytes)
 
 cdef bint repeats(object x):
@@ -314,6 +318,15 @@ cdef object inplace_operator(int op, object a, object b):
             raise
         return refuse(u, a, b, a)
     return x
+
+cdef PyObject* seen_at_once(PyObject* x) except? NULL:
+    """A small array that is there as NumPy sees it, a new reference; NULL: it is none."""
+    cdef ndarray a = <ndarray>x
+    if a.size > FEW_SEEN or not is_near(a) or records(a, None):
+        return NULL
+    window = numpys(a)
+    Py_INCREF(window)
+    return <PyObject*>window
 
 cdef object unary_operator(int op, object a):
     cdef one_number compute = of_one_number[(<ndarray>a).code]

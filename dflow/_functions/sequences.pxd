@@ -10,7 +10,7 @@ cdef ndarray from_numpys(object x)                      # a NumPy array; None, i
 cdef object of_theirs(object x)
 cdef inline object as_ours(object x):                   # the same, if it has axes; anything else as it is
     return of_theirs(x) if type(x) is cnp.ndarray else x
-cdef ndarray numbers_of(object x)                       # either of these, a sequence with elements of ours, too; or None
+cdef ndarray numbers_of(object x)                       # either of these, or a sequence with elements of ours; None
 cdef inline bint is_sequence(object x) noexcept:
     return type(x) is list or type(x) is tuple
 cdef ndarray as_operand(object x)                       # as_array, by the above where that can be

@@ -350,7 +350,8 @@ LAZY = {"numpy.linalg": "dflow.ops.linalg", "numpy.fft": "dflow.ops.fft"}      #
 
 
 # Elements' equal NumPy's.
-OF_NUMBERS = {ndarray, memmap, numpy.ndarray, numpy.memmap, *(dtype.type for dtype in dtypes), bool, int, float, complex}
+OF_NUMBERS = {ndarray, memmap, numpy.ndarray, numpy.memmap,
+              bool, int, float, complex, *(dtype.type for dtype in dtypes)}
 
 
 @method("__array_function__")

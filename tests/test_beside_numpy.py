@@ -1,0 +1,169 @@
+"""NumPy's arrays beside ours, as programs have them that get data from other libraries: results are ours, what is
+written to NumPy's arrays is theirs, with NumPy's values; and what is done to NumPy's arrays later changes no result.
+"""
+
+import warnings
+
+import numpy
+import pytest
+from compare import same_bits
+from engines import configured
+from test_at_once import ENGINES, TYPES, drawn, length
+
+import dflow.numpy as np
+from dflow import autograd
+from dflow._array.core import is_array
+
+pytestmark = pytest.mark.core
+
+OPERATORS = "+ - * / // % ** & | ^ << >> < <= == != > >= @".split()
+VIEWS = ("{0}", "{0}", "{0}", "{0}[::-1]", "{0}[:, ::2]", "{0}[0]", "{0}[:, :1]", "{0}.T", "{0}[-1, -1]", "{0}[:0]",
+         "{0}[0, 0:1]", "{0}[0, 0, ...]", "{0}[1::2]")
+UFUNCS = "add multiply subtract maximum less hypot power logical_and arctan2".split()
+
+
+def ran(module, arrays, text):
+    """What `text` leaves of the arrays, those named by capitals NumPy's, its result, error and warnings."""
+    names = {name: x.copy() if name.isupper() else module.array(x) for name, x in arrays.items()}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            exec(text, {"np": module, "numpy": numpy}, names)
+        except Exception as e:
+            return {}, None, type(e), []
+        for name, x in names.items():
+            if name.isupper():                              # what comes now comes too late
+                x[...] = 1
+        result = names.pop("r", None)
+        left = {name: numpy.asarray(x) for name, x in names.items() if not name.isupper()}
+        if result is not None:
+            left["r"] = numpy.asarray(result)
+        return left, result, None, sorted({str(w.message).partition(" in ")[0] for w in told})
+
+
+def check(arrays, text, engine, ours=True):
+    """ours: whether the result is."""
+    theirs, _, refused, told = ran(numpy, arrays, text)
+    with configured(**ENGINES[engine]):
+        found, result, error, heard = ran(np, arrays, text)
+    case = f"{text}: " + ", ".join(f"{name} {x.dtype} {x.shape}" for name, x in arrays.items())
+    assert error == refused, (case, error, refused)
+    assert result is None or not isinstance(result, numpy.ndarray) or is_array(result) == ours, (case, type(result))
+    for name, x in theirs.items():
+        assert found[name].dtype == x.dtype and found[name].shape == x.shape, (case, name, found[name].dtype)
+        assert same_bits(found[name], x), f"{case}: {name} is {found[name]!r}, NumPy's {x!r}"
+    if engine == "default":                                 # of pending elements nothing is told
+        assert heard == told, (case, heard, told)
+
+
+def operand(random, names):
+    return str(random.choice(VIEWS)).format(random.choice(list(names)))
+
+
+def two_types(random):
+    one, other = random.choice(TYPES, 2)
+    return one, other if random.random() < 0.4 else one
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(30))
+def test_operators(seed, engine):
+    random = numpy.random.default_rng([seed, 11])
+    for _ in range(25):
+        one, other = two_types(random)
+        shape = (length(random, 1.2), length(random, 1.2))
+        arrays = {"a": drawn(random, one, shape), "N": drawn(random, other, shape)}
+        operands = [operand(random, "a"), operand(random, "N")]
+        random.shuffle(operands)
+        operator = random.choice(OPERATORS)
+        if operator in ("**", "<<", ">>"):                  # by what is small, and not negative
+            arrays = {name: abs(x) % 5 if x.dtype.kind in "iuf" else x for name, x in arrays.items()}
+        check(arrays, f"r = {operands[0]} {operator} {operands[1]}", engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(20))
+def test_operators_in_place(seed, engine):
+    random = numpy.random.default_rng([seed, 12])
+    for _ in range(25):
+        one, other = two_types(random)
+        shape = (length(random, 1.2), length(random, 1.2))
+        arrays = {"a": abs(drawn(random, one, shape)), "N": abs(drawn(random, other, shape))}
+        operator = random.choice("+ - * / // % & | ^".split())
+        if random.random() < 0.5:
+            check(arrays, f"a {operator}= {operand(random, 'N')}", engine)
+        else:
+            check(arrays, f"N {operator}= {operand(random, 'a')}\nr = N.copy()", engine, ours=False)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(20))
+def test_functions(seed, engine):
+    """Ours of NumPy's arrays, NumPy's of ours, and both of both."""
+    random = numpy.random.default_rng([seed, 13])
+    for _ in range(25):
+        one, other = two_types(random)
+        shape = (length(random, 1.2), length(random, 1.2))
+        arrays = {"a": drawn(random, one, shape), "N": drawn(random, other, shape)}
+        if random.random() < 0.3:
+            module, x = [("np", operand(random, "N")), ("numpy", operand(random, "a"))][random.integers(2)]
+            name = random.choice("negative exp sqrt absolute isfinite square".split())
+            check(arrays, f"r = {module}.{name}({x})", engine)
+        else:
+            operands = [operand(random, "a"), operand(random, "N")]
+            random.shuffle(operands)
+            module, name = random.choice(["np", "numpy"]), random.choice(UFUNCS)
+            check(arrays, f"r = {module}.{name}({operands[0]}, {operands[1]})", engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(20))
+def test_subscripts(seed, engine):
+    """NumPy's arrays and integers as places, as masks, and as what is stored."""
+    random = numpy.random.default_rng([seed, 14])
+    for _ in range(25):
+        one, other = two_types(random)
+        shape = (length(random, 1.2), length(random, 1.2))[:random.integers(1, 3)]
+        n = shape[0]
+        count = length(random, 1)
+        arrays = {"a": drawn(random, one, shape), "N": drawn(random, other, shape),
+                  "K": random.integers(-n, n + (random.random() < 0.05), count, random.choice(["i8", "i4", "i1"])),
+                  "M": drawn(random, "?", shape), "B": drawn(random, "?", n + (random.random() < 0.05))}
+        key, value = random.choice([("K", "N[K]"), ("K", "N[:1]"), ("M", "N[M]"), ("B", "N[B]"), ("K[0]", "N[0]"), (
+            "slice(1, None)", "N[1:]"), ("numpy.int64(0)", "N[0]"), ("...", "N"), ("K", "3"), ("M", "0.5"), (
+            "K", "N[0]"), ("M", "N[:1]"), ("K, ...", "N[K]"), ("K.reshape(-1, 1)", "N[:1]")])
+        check(arrays, f"r = a[{key}]" if random.random() < 0.5 else f"a[{key}] = {value}", engine)
+
+
+def test_what_numpy_writes_of_what_is_pending():
+    a = np.arange(6.0)
+    with configured(limit=0):
+        x = numpy.ones(6)
+        x += (a * 2)[1]
+        x *= a + 1
+        x[2:] -= a[:4]
+    assert type(x) is numpy.ndarray and x.tolist() == [3, 6, 9, 11, 13, 15]
+
+
+def test_gradients_beside_numpys_arrays():
+    """Of ours; what is NumPy's is constant."""
+    w, x = np.array([1.0, 2.0]), numpy.array([3.0, 4.0])
+    w.attach_grad()
+    with autograd.record():
+        y = (x * w + w * x + x[0] * w + w[numpy.array([1, 1])] + (x - w) @ x).sum()
+    y.backward()
+    assert w.grad.tolist() == [2 * 3 + 3 - 2 * 3, 2 * 4 + 3 + 2 - 2 * 4]
+
+
+def test_arrays_of_subclasses_have_their_own_operators():
+    class Named(numpy.ndarray):
+        def __array_finalize__(self, other):
+            self.name = getattr(other, "name", "none")
+
+    a, x = np.arange(3.0), numpy.arange(3.0).view(Named)
+    assert type(x + a) is type(x) and type(a + x) is type(x) and (x + a).tolist() == [0, 2, 4]
+    assert type(numpy.matrix([[1, 2]]) * np.array([[1], [1]])) is numpy.matrix
+    assert type(numpy.ma.array([1, 2]) + np.array([1, 2])) is numpy.ma.MaskedArray
+    words = numpy.array(["a", "b", "c"])
+    assert (words == a).tolist() == [False] * 3
+    assert (numpy.array([1, "b", None], object) == np.arange(3)).tolist() == [False] * 3

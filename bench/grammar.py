@@ -12,6 +12,7 @@ import numpy
 
 TYPES = "f8 f8 f8 f8 f4 f4 i8 i4 u1 ? c16 i2 u8 c8 f2".split()
 TURNS = 60                  # of a loop in Python, at most
+NUMPYS = "NQKP"             # arrays that are NumPy's for dflow, too: data that another library has read
 
 # By name: the largest size, as a power of ten, and the texts. A line of kinds of types comes first (b: bools, i, u:
 # integers, f: floats, c: complex); texts of several lines are parted by empty ones. In braces:
@@ -121,6 +122,35 @@ CLASSES = {
         f
             np.sqrt({b}, out={a})       np.exp({b}, {a})            np.maximum({b}, 0, out={a})
             np.clip(x, 0.5, 1, out=w)   np.greater(x, y, out=m)
+    """),
+    "beside NumPy's": (6, """
+        biufc
+            r = x {op} N                r = N {op} x                r = N {op} {e}              r = {e} {op} N
+            r = A {op} Q                r = Q[i0] {op} A            r = Q {op} A[i0]            r = N[i0] {op} {e}
+            w[:] = N                    C[i0] = Q[i0]               w {op}= N                   N {op}= x
+            r = x[K]                    r = x[P]                    w[K] = N[K]                 w[P] = {n}
+            w[P] = N[P]                 r = N[k]                    r = x[K[0]]                 w[K[0]] = N[0]
+            r = N == x                  r = N == {e}                r = np.concatenate([x, N])  r = np.where(P, x, N)
+            r = np.array([N, N])        r = np.where(N == {e})      r = Q.T {op} A.T            r = np.array(N)
+
+            for row in Q[:{rows}]:
+                r = row {op} A[0]
+
+            for i in range({rows}):
+                C[i] = Q[i] {op} A[i]
+
+            for i in range({turns}):
+                t = N[i] {op} x[i]
+        biuf
+            r = np.unique(N)            r = np.sum(N)               r = np.maximum(x, N)        r = np.mean(Q, axis=0)
+            r = N {bin} x               r = x {bin} N               r = np.sort(N)              r = A[Q[:, 0] > {n}]
+            r = {e} - N.max()           r = np.argmax(N)            r = sum(x[P][:{turns}])     r = N.dot(x)
+        f
+            r = Q @ A[0]                r = np.dot(Q, A[0])         r = np.exp(N)               r = np.sqrt(N) * x
+            r = np.linalg.norm(N - x)   r = ((Q - A[0]) ** 2).sum(axis=1)                       r = A @ Q[0]
+
+            for i in range({turns}):
+                t = (N[i] - x[i]) ** 2
     """),
     "chains": (7, """
         biufc
@@ -514,5 +544,6 @@ def values(p):
     names["k"] = numpy.resize(rng.integers(0, n, 5000), n)
     names["m"] = numpy.resize(some > 0.5, n)
     names["ends"] = numpy.sort(rng.integers(0, n + 1, min(n, 5000) + 1))
+    names |= {"N": array(n), "Q": array(*p.shape), "K": names["k"][:9].copy(), "P": names["m"].copy()}
     names["i0"], names["j0"] = (int(rng.integers(length)) for length in p.shape)
     return {name: value for name, value in names.items() if re.search(rf"\b{name}\b", p.statement)}

@@ -19,7 +19,7 @@ import numpy
 import dflow
 
 from . import counting, grammar
-from .grammar import program, solid_of, values
+from .grammar import NUMPYS, program, solid_of, values
 from .limits import fresh
 from .registry import Row, experiment, on_both
 from .timing import Side, calibrate, interleaved, ratio
@@ -49,7 +49,7 @@ def see(result):
 
 def written(statement):
     """The name that a program writes last, or reads first."""
-    last = re.search(r"\b[vwxyABCTUht]\b", statement)[0]
+    last = re.search(r"\b[vwxyABCTUhtNQ]\b", statement)[0]
     for node in ast.walk(ast.parse(statement)):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         for target in targets if not isinstance(node, ast.For) else ():
@@ -60,9 +60,15 @@ def written(statement):
     return last
 
 
+def names_of(p):
+    """The names of a program, for NumPy and for dflow, each with arrays of its own."""
+    theirs, ours = on_both(**values(p), see=see)
+    return theirs, ours | {name: theirs[name].copy() for name in NUMPYS if name in theirs}
+
+
 def sides_of(p, alike=False):
     """The program for NumPy and for dflow; alike: for NumPy twice."""
-    theirs, ours = on_both(**values(p), see=see)
+    theirs, ours = names_of(p)
     text = f"{p.statement}\nsee({written(p.statement)})" if p.reads else p.statement
     if alike:
         return {"numpy": Side(text, **theirs), "dflow": Side(text, "waitall()", **on_both(**values(p), see=see)[0],

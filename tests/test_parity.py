@@ -19,8 +19,9 @@ pytestmark = pytest.mark.once
 
 def outcome(p, library):
     """What the program leaves in the names that it has or makes; or the type of its error."""
-    names = {"np": library} | {name: library.array(value) if isinstance(value, numpy.ndarray) else value
-                               for name, value in grammar.values(p).items()}
+    names = {"np": library} | {
+        name: value if not isinstance(value, numpy.ndarray) else value.copy() if name in grammar.NUMPYS else
+        library.array(value) for name, value in grammar.values(p).items()}
     with numpy.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -58,20 +58,25 @@ settings.tiny_cost = TINY_NS
 
 cdef int submit(Task* t) except -1:
     cdef Storage* awaited
-    cdef bint caught
+    cdef Storage* told
     admit(t)
     awaited = place(t)
     number(t)
-    caught = is_caught(t)
-    if caught and awaited == NULL:
-        awaited = output_of(t)
+    told = output_of(t) if is_caught(t) else NULL
     if not join(t):
         connect_and_queue(t)
     # from here on t may be gone
     if graves():
         drain()
     if awaited != NULL:
-        complete(awaited, not caught)
+        try:
+            complete(awaited, True)         # those who read it, too
+        except BaseException:
+            if told != NULL:
+                storage_unref(told)
+            raise
+    if told != NULL:
+        complete(told, False)
     return 0
 
 cdef inline bint is_caught(Task* t) noexcept:

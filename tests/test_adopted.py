@@ -7,6 +7,7 @@ import mmap
 import multiprocessing
 import pickle
 import threading
+import warnings
 from multiprocessing import shared_memory
 
 import numpy
@@ -402,3 +403,16 @@ def test_random_views_of_random_buffers():
                     if op == 1 and n % 2:
                         memory[k][:8] = memory[j][-8:]
             assert mine == theirs
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+def test_what_is_read_where_warnings_are_recorded(limit):
+    """There a call waits for its warnings, too, which are not all that it has to wait for."""
+    theirs = numpy.arange(60_000.0).reshape(300, 200) % 7
+    expected = theirs @ theirs[0]
+    ours, row = np.asarray(theirs, copy=False), np.array(theirs[0])
+    with configured(limit=limit), warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        found = ours @ row
+        theirs[...] = 1
+    assert (found == expected).all()

@@ -117,6 +117,24 @@ def test_functions(seed, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(10))
+def test_products(seed, engine):
+    """Of whole numbers, whose sums are the same in any order; from some size on NumPy's memory is not copied."""
+    random = numpy.random.default_rng([seed, 15])
+    for _ in range(15):
+        dtype, other = (random.choice(["f8", "f4", "i8", "i4", "f2"]) for _ in range(2))
+        m, n = length(random, 2.6), length(random, 2.6)
+        arrays = {name: random.choice([-3, -2, -1, 1, 2, 3], (m, n)).astype(kind)
+                  for name, kind in {"a": dtype, "N": dtype if random.random() < 0.7 else other}.items()}
+        text = random.choice(["N @ a.T", "a @ N.T", "N @ a[0]", "a[0] @ N.T", "N.T @ a[:, 0]", "a[:, 0] @ N",
+                              "N[:, ::2] @ a[0, ::2]", "np.dot(N, a[0])", "np.dot(a[:, 0], N)", "np.dot(N, N[0])",
+                              "np.dot(N, N.T)", "np.dot(N[0], a[0])", "N @ a[0, 0]", "np.dot(a, N)",
+                              "np.matmul(N, a[0])", "np.inner(N, a)", "(a + a)[0] @ N.T", "np.dot(N[0, 0], a)",
+                              "np.dot(N.astype(object)[:2, :2], a[0, :2])", "np.dot(N, [1] * N.shape[1])"])
+        check(arrays, f"r = {text}", engine, ours="object" not in text)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("seed", range(20))
 def test_subscripts(seed, engine):
     """NumPy's arrays and integers as places, as masks, and as what is stored."""

@@ -84,11 +84,11 @@ cdef object array_operator(int op, object a, object b):
     j = quick_kind(b)
     if i < 0 or j < 0:
         if i >= 0 and (type(b) is cnp.ndarray or is_sequence(b) and may_be_numbers(op, a)):
-            made = numbers_of(b)
+            made = operand_of(op, b, a)
             if made is not None:
                 return binary_operator(op, a, made)
         if j >= 0 and (type(a) is cnp.ndarray or is_sequence(a) and may_be_numbers(op, b)):
-            made = numbers_of(a)
+            made = operand_of(op, a, b)
             if made is not None:
                 return binary_operator(op, made, b)
         number = held(a if i < 0 else b, j if i < 0 else i)
@@ -114,6 +114,16 @@ cdef object array_operator(int op, object a, object b):
             if out is not None:
                 return out
     return long_operator(op, u, a, b, i >= 0 and j >= 0)
+
+cdef object operand_of(int op, object x, object beside):
+    """NumPy's array, or a sequence, as an array of ours. A product that need not wait looks at NumPy's memory itself,
+    and is done when it returns: the copy of a matrix takes as long as a vector's product with it."""
+    if (op == MATMUL and type(x) is cnp.ndarray and cnp.PyArray_NBYTES(<cnp.ndarray>x) > LENT and is_ours(beside)
+            and is_near(<ndarray>beside)):
+        made = hooks.adopt(x)
+        if is_ours(made):
+            return made
+    return numbers_of(x)
 
 cdef inline bint may_be_numbers(int op, object beside) noexcept:
     """Whether a sequence is an array beside this: an element may repeat it."""
@@ -182,6 +192,7 @@ cdef object record_inplace(int op, ndarray a, object b):
     return a
 
 cdef enum:
+    LENT = 1 << 15              # bytes from which NumPy's array is not copied for a product
     FEW_SEEN = 4096             # elements of ours that NumPy adds to its own, say, at once
 
 cdef tuple SEQUENCES = (list, tuple, str, bytes)

@@ -7,7 +7,7 @@ import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array.core import array as as_array
-from dflow._array.core import ndarray
+from dflow._array.core import is_array, ndarray
 from dflow._functions.interop import foreign
 from dflow._functions.out import check_out, in_order_alike
 from dflow._functions.ufunc import wrap_ufunc
@@ -65,6 +65,13 @@ def _dot(self, /, b, out=None):
     return dot(self, b, out)
 
 
+def _beside(a, b):
+    """Arrays of ours; one may stay NumPy's beside one of ours, whose operators know what to do with it."""
+    if type(a) is not numpy.ndarray or type(b) is numpy.ndarray and a.size < b.size:
+        a = as_array(a)
+    return (a, b) if type(b) is numpy.ndarray and is_array(a) else (a, as_array(b))
+
+
 @op("v, v", "a, v", "a, a.T", "a, m", "v, v[:2]", "2, a", "a, 2", "s, s", "f, f.transpose(0, 2, 1)", "f, v", "i, i.T",
     "b, b.T", "c, v",
     "f, a.T", "v, a.T", "a, a.T, out=np.zeros((3, 3))", "a, a.T, out=np.zeros((3, 2))", "[1, 2], [3, 4]",
@@ -72,7 +79,7 @@ def _dot(self, /, b, out=None):
 def dot(a, b, out=None):
     """The sum over a's last axis and b's last but one (or only): for vectors and matrices, the matrix product."""
     if type(a) is not ndarray or type(b) is not ndarray:
-        a, b = as_array(a), as_array(b)
+        a, b = _beside(a, b)
     n, m = a.ndim, b.ndim
     if n == 0 or m == 0:
         return multiply(a, b) if out is None else give(out, multiply(a, b))

@@ -185,3 +185,15 @@ def test_arrays_of_subclasses_have_their_own_operators():
     words = numpy.array(["a", "b", "c"])
     assert (words == a).tolist() == [False] * 3
     assert (numpy.array([1, "b", None], object) == np.arange(3)).tolist() == [False] * 3
+
+
+def test_other_libraries_are_asked_with_numpys_arrays():
+    """Not with copies that are ours, where none of ours is among the operands."""
+    class Other:
+        def __array_ufunc__(self, ufunc, how, *inputs, **keywords):
+            return [type(x) for x in inputs if x is not self]
+
+    x = numpy.arange(3.0)
+    assert np.add(x, Other()) == np.add(Other(), x) == [numpy.ndarray]
+    assert np.add(Other(), [1, 2]) == [list]
+    assert np.add(np.arange(3.0), Other()) == [type(np.arange(3.0))]

@@ -748,7 +748,7 @@ cdef class ufunc:
             signature = sig
         if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None
                 and axes is None and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
-            inputs = with_arrays(inputs)
+            inputs = inputs if overridden(inputs, None, True) else with_arrays(inputs)
             quick = quick_call(self, PySequence_Fast_ITEMS(inputs), out)
             if quick is not None:
                 return quick

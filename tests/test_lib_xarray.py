@@ -7,7 +7,7 @@ from libraries import assert_same, lines
 import dflow.numpy as np
 
 xarray = pytest.importorskip("xarray")
-pytest.importorskip("dask.array")       # which xarray imports when it is used: dflow.dask, which comes then, keeps an array
+pytest.importorskip("dask.array")       # which xarray imports later: dflow.dask, which comes then, keeps an array
 
 pytestmark = pytest.mark.once
 

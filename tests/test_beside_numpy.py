@@ -65,14 +65,19 @@ def two_types(random):
     return one, other if random.random() < 0.4 else one
 
 
+def pair(random):
+    """One of ours and one of NumPy's, of one shape."""
+    one, other = two_types(random)
+    shape = length(random, 1.6), length(random, 1.6)
+    return {"a": drawn(random, one, shape), "N": drawn(random, other, shape)}
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("seed", range(30))
 def test_operators(seed, engine):
     random = numpy.random.default_rng([seed, 11])
     for _ in range(25):
-        one, other = two_types(random)
-        shape = (length(random, 1.2), length(random, 1.2))
-        arrays = {"a": drawn(random, one, shape), "N": drawn(random, other, shape)}
+        arrays = pair(random)
         operands = [operand(random, "a"), operand(random, "N")]
         random.shuffle(operands)
         operator = random.choice(OPERATORS)
@@ -86,9 +91,7 @@ def test_operators(seed, engine):
 def test_operators_in_place(seed, engine):
     random = numpy.random.default_rng([seed, 12])
     for _ in range(25):
-        one, other = two_types(random)
-        shape = (length(random, 1.2), length(random, 1.2))
-        arrays = {"a": abs(drawn(random, one, shape)), "N": abs(drawn(random, other, shape))}
+        arrays = {name: abs(x) for name, x in pair(random).items()}
         operator = random.choice("+ - * / // % & | ^".split())
         if random.random() < 0.5:
             check(arrays, f"a {operator}= {operand(random, 'N')}", engine)
@@ -102,9 +105,7 @@ def test_functions(seed, engine):
     """Ours of NumPy's arrays, NumPy's of ours, and both of both."""
     random = numpy.random.default_rng([seed, 13])
     for _ in range(25):
-        one, other = two_types(random)
-        shape = (length(random, 1.2), length(random, 1.2))
-        arrays = {"a": drawn(random, one, shape), "N": drawn(random, other, shape)}
+        arrays = pair(random)
         if random.random() < 0.3:
             module, x = [("np", operand(random, "N")), ("numpy", operand(random, "a"))][random.integers(2)]
             name = random.choice("negative exp sqrt absolute isfinite square".split())

@@ -193,7 +193,7 @@ cdef object record_inplace(int op, ndarray a, object b):
 
 cdef enum:
     LENT = 1 << 15              # bytes from which NumPy's array is not copied for a product
-    FEW_SEEN = 4096             # elements of ours that NumPy adds to its own, say, at once
+    FEW_SEEN = 500              # elements of ours that NumPy adds to its own at once: up to these it keeps the GIL
 
 cdef tuple SEQUENCES = (list, tuple, str, bytes)
 

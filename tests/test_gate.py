@@ -201,6 +201,49 @@ def test_forks_while_stacks_of_tiny_matrices_go_by_turns(run):  # noqa: F811
     """, before=BUSY_BLAS, options=FORK_OPTIONS) == (0, "{2}\n", "")
 
 
+def test_forks_while_threads_take_locks_of_blas(run):  # noqa: F811
+    """Of workers, of who computes at once with the GIL, and of NumPy's own calls, whose operands are pending."""
+    assert run("""
+        import signal
+        dflow.engine.set_num_workers(3)
+        rng, stop = numpy.random.default_rng(1), threading.Event()
+        tiny, few, square = (np.array(rng.normal(size=shape)) for shape in ((3000, 2, 2), (3, 3), (90, 90)))
+        values = np.linalg.eigvals(square @ square).tolist()
+
+        def queued():
+            stacks = [np.linalg.det(tiny) for _ in range(3)]
+            return (square @ square @ square).tolist(), [x.tolist() for x in stacks]
+
+        def at_once():
+            return [(few @ few, np.linalg.det(few)) for _ in range(100)]
+
+        def numpys():
+            return np.linalg.eigvals(square @ square).tolist()
+
+        def child():
+            signal.alarm(30)                                # a child that hangs ends so
+            assert numpys() == values
+            queued(), at_once()
+            dflow.waitall()
+
+        def over_and_over(function):
+            while not stop.is_set():
+                function()
+
+        threads = [threading.Thread(target=over_and_over, args=(x,)) for x in (queued, at_once, numpys)]
+        for thread in threads:
+            thread.start()
+        codes = []
+        for turn in range(60):
+            time.sleep(turn % 7 * 3e-4)
+            codes.append(in_child(child))
+        stop.set()
+        for thread in threads:
+            thread.join()
+        print({*codes})
+    """, before=BUSY_BLAS, options=FORK_OPTIONS) == (0, "{0}\n", "")
+
+
 def test_what_nobody_sees_comes_last():
     """Inverses whose results were dropped may fail, so they are computed: after what somebody reads. Who waits for
     everything waits for them, too."""

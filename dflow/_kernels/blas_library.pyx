@@ -7,8 +7,8 @@ import threading
 
 from dflow._kernels.kernel cimport raise_current
 from dflow._base.allocator cimport release_blocks
-from dflow._base.atomics cimport store_int
-from dflow._base.threads cimport bell_init, bell_lock, bell_unlock
+from dflow._base.atomics cimport full_fence, store_int
+from dflow._base.threads cimport bell_init, bell_lock, bell_unlock, sleep_ns
 from dflow._kernels import openblas
 from dflow._kernels.openblas import environment
 from dflow._kernels.scipy_loader import extension, linked
@@ -18,9 +18,11 @@ import numpy as np           # in the environment of openblas
 cdef extern from "Python.h":
     void* PyCapsule_GetPointer(object, const char*) except? NULL
     const char* PyCapsule_GetName(object) except? NULL
+    int PyGILState_Check() nogil
 
 cdef extern from *:
     """
+    static __thread int tls_calling;        /* this thread is inside, by Caller */
     #include <sys/resource.h>
     #include <unistd.h>
     /* The first thread's stack grows as it is used, or the process dies. OpenBLAS puts half a megabyte on it. */
@@ -33,6 +35,7 @@ cdef extern from *:
         }
     }
     """
+    int tls_calling
     void grow_stack()
 
 cdef extern from "<sys/mman.h>" nogil:
@@ -51,6 +54,7 @@ cdef enum:
     OF_THREAD = 2 * BUFFER      # of one of its threads, with a buffer of its own
     LIBRARY = 2 * BUFFER        # of the library itself, at most about so many
     OTHERS = 128 << 20          # that other threads may take after a look: glibc as many, for a moment, for a new one
+    LOOK_NS = 50_000            # between two looks of who waits for a fork, or for those inside
     OPENMP = 2                  # what OpenBLAS's get_parallel() says when it is built on OpenMP
 
 cdef Bell looking               # a mutex: what one look takes for a moment, another would miss. After Library.lock
@@ -63,6 +67,7 @@ tiles_wanted = <int>os.cpu_count()
 if tiles_wanted & (tiles_wanted - 1):
     tiles_wanted *= 2                   # several for each worker: with one or two, some would wait for others
 
+cdef int settling = 0           # atomic: threads that set a library's threads before a call, or after it; come_in()
 cdef bint loaded = False
 cdef bint forked = False        # the process was, or is a child
 _config = {}                    # of the library
@@ -222,7 +227,8 @@ cdef inline void* reserved(size_t size) noexcept nogil:
     return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
 
 cdef class Caller:
-    """A context in which NumPy itself may call LAPACK, for a matrix of so many elements at most."""
+    """A context in which NumPy itself may call LAPACK, for a matrix of so many elements at most. No array is waited for
+    in there."""
     cdef size_t size
 
     def __init__(self, size):
@@ -230,10 +236,17 @@ cdef class Caller:
         self.size = MATRICES * 16 * <size_t>size
 
     def __enter__(self):
+        global tls_calling
+        while load_int(&forks) and not tls_calling:     # NumPy gives the GIL away
+            with nogil:
+                sleep_ns(LOOK_NS)
         if not begin_call(&numpy_blas, self.size):
             raise_current()
+        tls_calling += 1
 
     def __exit__(self, *error):
+        global tls_calling
+        tls_calling -= 1
         end_call(&numpy_blas)
 
 cdef bint reserve(Library* b, int callers, size_t size) noexcept nogil:
@@ -281,15 +294,41 @@ cdef int find_numpy_blas() except -1:
     return 0
 
 cdef void one_thread_each() noexcept nogil:
+    come_in(&settling)
     use_one_thread(&numpy_blas)
+    add_int(&settling, -1)
 
 cdef void threads_again() noexcept nogil:
+    come_in(&settling)
     restore_threads(&numpy_blas)
+    add_int(&settling, -1)
+
+# ---- forks -----------------------------------------------------------------------------------------------------------
+
+cdef int wait_outside(int* inside) noexcept nogil:
+    cdef int count
+    while not PyGILState_Check():
+        add_int(inside, -1)
+        while load_int(&forks):
+            sleep_ns(LOOK_NS)
+        count = add_int(inside, 1)
+        if not load_int_after(&forks):
+            return count
+    return load_int(inside)
+
+cdef void blas_before_fork() noexcept:
+    add_int(&forks, 1)
+    full_fence()                    # pairs with come_in()
+    # This thread itself is inside when a signal's handler forks there.
+    while load_int(&scipy_blas.inside) + load_int(&numpy_blas.inside) + load_int(&settling) > tls_calling:
+        with nogil:
+            sleep_ns(LOOK_NS)
 
 cdef void blas_after_fork() noexcept:
-    """In the child no call is inside."""
-    global forked
+    """In the child no call is inside, but the one in which this thread forked."""
+    global forked, forks, settling
     forked = True
+    forks = settling = 0
     bell_init(&looking)
     reset_library(&scipy_blas)
     reset_library(&numpy_blas)
@@ -299,6 +338,7 @@ cdef void blas_after_fork_in_parent() noexcept:
     forked = True
     restart_threads(&scipy_blas)
     restart_threads(&numpy_blas)
+    add_int(&forks, -1)
 
 cdef void restart_threads(Library* b) noexcept:
     bell_lock(&b.lock)
@@ -308,7 +348,8 @@ cdef void restart_threads(Library* b) noexcept:
 
 cdef void reset_library(Library* b) noexcept:
     bell_init(&b.lock)
-    b.inside = b.buffers = 0
+    b.inside = tls_calling if b == &numpy_blas else 0
+    b.buffers = 0
     b.forked = b.set_threads != NULL
     if b.callers:
         b.callers = 1

@@ -2,30 +2,30 @@
 
 from dflow._runtime.runners cimport hold_runners, let_runners_go, this_runner
 from dflow._runtime.disk cimport disk_after_fork
-from dflow._runtime.gate cimport gate_after_fork, gate_after_fork_in_parent, gate_before_fork, take_held_back
+from dflow._runtime.gate cimport gate_after_fork, take_held_back
 from dflow._runtime.errors cimport Poison, poison_new, poison_unref
 from dflow._runtime.graph cimport *
 from dflow._runtime.queues cimport *
 from dflow._base.allocator cimport *
+from dflow._kernels.blas_library cimport blas_after_fork, blas_after_fork_in_parent, blas_before_fork
 from dflow._kernels.native cimport loops_after_fork
 from dflow._base.thread_state cimport recording_after_fork
 from dflow._runtime.events cimport events_after_fork
 from dflow._runtime.threads cimport threads_after_fork
-from dflow._runtime.executor cimport reset_workers, resume_held_back, retire
+from dflow._runtime.executor cimport reset_workers, retire
 from dflow._runtime.parking cimport start_group
 
 def before_fork():
-    """Let no runner hold a lock, and no thread be in the middle of NumPy's BLAS with all its threads. Kernels run on.
+    """Let no runner hold a lock, and no thread be in a library of BLAS. Other kernels run on.
 
     Holds no lock that a thread waits for with the GIL: other hooks, and so other threads, may run before the fork and
     after it.
     """
-    gate_before_fork()
+    blas_before_fork()
     hold_runners()
 
 def after_fork_in_parent():
-    gate_after_fork_in_parent()
-    resume_held_back(NULL)
+    blas_after_fork_in_parent()
     let_runners_go()
 
 def after_fork_in_child():
@@ -39,6 +39,7 @@ def after_fork_in_child():
     memory_after_fork()
     disk_after_fork()
     gate_after_fork()
+    blas_after_fork()
     recording_after_fork()
     loops_after_fork()
     events_after_fork()

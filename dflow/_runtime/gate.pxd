@@ -43,6 +43,4 @@ cdef void leave_gate(int use) noexcept nogil                # then release_held_
 cdef bint hold_back(Task* t, int use) noexcept nogil        # False: it may enter now. Needs a runner that is inside
 cdef Task* release_held_back() noexcept nogil               # tasks to be queued, linked through next
 cdef Task* take_held_back() noexcept nogil                  # any; for when there are no runners
-cdef void gate_before_fork() noexcept                       # waits until no thread is alone, and keeps it so
-cdef void gate_after_fork_in_parent() noexcept
 cdef void gate_after_fork() noexcept                        # in the child no thread is inside

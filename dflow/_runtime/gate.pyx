@@ -3,8 +3,7 @@
 from dflow._kernels.kernel cimport BLAS
 from dflow._base.atomics cimport invariant, load_int, load_ptr, store_int
 from dflow._base.locks cimport GATE_LOCK, lock, unlock
-from dflow._base.threads cimport sleep_ns
-from dflow._kernels.blas_library cimport blas_after_fork, blas_after_fork_in_parent, one_thread_each, threads_again
+from dflow._kernels.blas_library cimport one_thread_each, threads_again
 from dflow._kernels.matmul cimport ALONE, BY_TURNS, SHARED, UNUSED, blas_use
 from dflow._runtime.graph cimport *
 from dflow._runtime.queues cimport Queue, enqueue, pop_taken
@@ -104,26 +103,6 @@ cdef Task* take_held_back() noexcept nogil:
         t = pop_taken(&gate.lonely)
     return t if t != NULL else pop_taken(&gate.turns)
 
-cdef void gate_before_fork() noexcept:
-    """OpenBLAS ends its threads at a fork, and a call that uses them would wait for ever for what they had not done."""
-    cdef bint waits = True
-    while waits:
-        lock(&gate.lock, GATE_LOCK)
-        waits = gate.alone
-        if not waits:
-            store_int(&gate.inside, gate.inside + 1)
-        unlock(&gate.lock)
-        if waits:
-            with nogil:
-                sleep_ns(50000)
-
-cdef void gate_after_fork_in_parent() noexcept:
-    blas_after_fork_in_parent()
-    lock(&gate.lock, GATE_LOCK)
-    store_int(&gate.inside, gate.inside - 1)
-    unlock(&gate.lock)
-
 cdef void gate_after_fork() noexcept:
     gate.lock = gate.inside = gate.alone = gate.tiny = gate.welcome = 0
     gate.sharing.lock = gate.lonely.lock = gate.turns.lock = 0
-    blas_after_fork()

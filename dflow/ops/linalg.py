@@ -4,6 +4,8 @@ Errors of shape and type raise at the call. A LinAlgError of a matrix's values d
 stands in a `try` (docs/errors.md), else when a result that depends on it is read.
 """
 
+from functools import wraps
+
 import numpy
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError, _umath_linalg
@@ -40,6 +42,15 @@ SINGLE = "1 / (np.arange(5)[:, None] + np.arange(1, 6)).astype('f4')"
 def op(*samples, **keywords):
     """A row of this module."""
     return _op(*samples, module="numpy.linalg", close=True, **keywords)
+
+
+def _in_blas(function):
+    """A function of NumPy's, on its arrays, that calls LAPACK."""
+    @wraps(function)
+    def within(*args):
+        with _blas_library.Caller(sum(map(numpy.size, args))):
+            return function(*args)
+    return within
 
 
 def _loop(name, failure=None):
@@ -160,17 +171,13 @@ def eigvalsh(a, UPLO="L"):
 @op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking", small=SMALL)
 def eig(a):
     """Eigenvalues (..., n) and right eigenvectors (..., n, n). Waits: the values decide whether they are complex."""
-    a = _matrices(a, True)
-    with _blas_library.Caller(a.size):
-        return fallback.call(numpy.linalg.eig, (a,), {})
+    return fallback.call(_in_blas(numpy.linalg.eig), (_matrices(a, True),), {})
 
 
 @op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking", small=SMALL)
 def eigvals(a):
     """Eigenvalues (..., n). Waits: the values decide whether they are complex."""
-    a = _matrices(a, True)
-    with _blas_library.Caller(a.size):
-        return fallback.call(numpy.linalg.eigvals, (a,), {})
+    return fallback.call(_in_blas(numpy.linalg.eigvals), (_matrices(a, True),), {})
 
 
 @op("m", "a", "a, False", "a, compute_uv=False", "np.stack([a, a + 1]), False", "v",
@@ -226,8 +233,7 @@ def qr(a, mode="reduced"):
     With k = min(m, n) they are (..., m, k) and (..., k, n); with mode 'complete' k = m.
     """
     if mode not in ("reduced", "complete", "r"):
-        with _blas_library.Caller(numpy.size(a)):
-            return fallback.call(numpy.linalg.qr, (a, mode), {})
+        return fallback.call(_in_blas(numpy.linalg.qr), (a, mode), {})
     a = _matrices(a)
     if mode == "complete" and a.shape[-2] <= a.shape[-1]:
         mode = "reduced"
@@ -243,8 +249,7 @@ def lstsq(a, b, rcond=None):
     a is (m, n), b (m,) or (m, k), x (n,) or (n, k).
     """
     copies = fallback.unwrap(a), fallback.unwrap(b)
-    with _blas_library.Caller(sum(map(numpy.size, copies))):
-        x, residuals, rank, s = numpy.linalg.lstsq(*copies, rcond)
+    x, residuals, rank, s = _in_blas(numpy.linalg.lstsq)(*copies, rcond)
     return follow([a, b], (as_array(x), as_array(residuals), as_scalar(as_array(rank)), as_array(s)), lstsq)
 
 

@@ -5,6 +5,8 @@ from dflow._kernels.dtypes cimport NCODES
 
 cdef PyTypeObject* element_types[NCODES]        # by code; each a subtype of ndarray, with the same struct
 ctypedef PyObject* (*seeing)(PyObject*) except? NULL
-cdef void numpy_sees(seeing seen) noexcept      # seen(x): what NumPy writes of x to an array of its own, or NULL
+ctypedef int (*bringing)(int, PyObject*, PyObject*) except -1
+# seen(x): x for NumPy to look at, or NULL; into(op, theirs, x): whether theirs op= x is done.
+cdef void numpy_sees(seeing seen, bringing into) noexcept
 cdef void make_types(type cls) except *         # once, of ndarray, which has its tp_dealloc by then
 cdef void elements_are_arrays(bint on) noexcept # whether isinstance(element, ndarray): so in MXNet

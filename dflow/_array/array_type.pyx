@@ -41,6 +41,7 @@ cdef extern from "_array/deferring.h":
     int NUMPYS_ARRAY
     PyTypeObject* types_of_ours[2]
     seeing seen_by_numpy
+    bringing into_numpys
     void let_defer(int code, PyTypeObject* numpys)
 
 cdef object array_class = None
@@ -233,6 +234,7 @@ cdef void make_types(type cls) except *:
             (numbers.Complex if is_complex(code) else numbers.Real).register(<type><object>element_types[code])
     (<PyObject*>cls).ob_type = <PyTypeObject*>ArrayType
 
-cdef void numpy_sees(seeing seen) noexcept:
-    global seen_by_numpy
+cdef void numpy_sees(seeing seen, bringing into) noexcept:
+    global seen_by_numpy, into_numpys
     seen_by_numpy = seen
+    into_numpys = into

@@ -3,7 +3,8 @@
  * By itself theirs * ours would be ours, too, but as a call of NumPy's ufunc, which has tuples made, and asks both
  * operands' types for __array_ufunc__: 0.9 microseconds. So each operator of NumPy's types first looks at the right
  * operand, and goes on as before, a nanosecond later, unless that is ours. What is written to NumPy's array, as by
- * theirs += ours, is NumPy's: of ours it sees what seen_by_numpy() gives, or asks as before.
+ * theirs += ours, and what is chosen from it, is NumPy's: of ours it sees what seen_by_numpy() gives. A large one is
+ * brought into it by into_numpys(). Where these do nothing, NumPy asks as before.
  */
 #ifndef DFLOW_DEFERRING_H
 #define DFLOW_DEFERRING_H
@@ -17,11 +18,16 @@ static PyTypeObject *numpys_array;
 static PyNumberMethods operators_before[DEFERRING];
 static richcmpfunc comparisons_before[DEFERRING];
 static PyObject *(*seen_by_numpy)(PyObject *);         /* NULL, without an error: NumPy is to ask it */
+static int (*into_numpys)(int, PyObject *, PyObject *); /* 1: theirs op= ours is done, 0: it is not, -1: an error */
+static objobjargproc store_before;
+static binaryfunc choose_before;
 
 static inline int is_one_of_ours(PyObject *x) {
     PyTypeObject *kind = Py_TYPE(Py_TYPE(x));
     return kind == types_of_ours[0] || kind == types_of_ours[1];
 }
+
+static inline int is_element(PyObject *x) { return Py_TYPE(Py_TYPE(x)) == types_of_ours[1]; }
 
 /* An array of a subclass knows best. */
 static inline int leave_it(int n, PyObject *a, PyObject *b) {
@@ -53,10 +59,14 @@ DEFER(7) DEFER(8) DEFER(9) DEFER(10) DEFER(11) DEFER(12) DEFER(13)
 DEFER(14) DEFER(15) DEFER(16) DEFER(17) DEFER(NUMPYS_ARRAY)
 DEFER_BINARY(NUMPYS_ARRAY, nb_matrix_multiply)
 
-#define INTO(operator, more, given)                                                                                    \
+#define INTO(code, operator, more, given)                                                                              \
     static PyObject *operator##_NUMPYS_ARRAY(PyObject *a, PyObject *b more) {                                          \
         PyObject *seen = is_one_of_ours(b) ? seen_by_numpy(b) : NULL, *result;                                         \
+        int done = 0;                                                                                                  \
         if (seen == NULL && PyErr_Occurred()) return NULL;                                                             \
+        if (seen == NULL && is_one_of_ours(b) && Py_TYPE(a) == numpys_array) done = into_numpys(code, a, b);           \
+        if (done < 0) return NULL;                                                                                     \
+        if (done) return Py_NewRef(a);                                                                                 \
         b = seen == NULL ? b : seen;                                                                                   \
         result = operators_before[NUMPYS_ARRAY].operator(a, b given);                                                  \
         Py_XDECREF(seen);                                                                                              \
@@ -64,10 +74,39 @@ DEFER_BINARY(NUMPYS_ARRAY, nb_matrix_multiply)
     }
 #define COMMA ,
 
-INTO(nb_inplace_add,,) INTO(nb_inplace_subtract,,) INTO(nb_inplace_multiply,,) INTO(nb_inplace_true_divide,,)
-INTO(nb_inplace_floor_divide,,) INTO(nb_inplace_remainder,,) INTO(nb_inplace_lshift,,) INTO(nb_inplace_rshift,,)
-INTO(nb_inplace_and,,) INTO(nb_inplace_or,,) INTO(nb_inplace_xor,,)
-INTO(nb_inplace_power, COMMA PyObject *modulo, COMMA modulo)
+/* The codes are those of _array/core.pxd. */
+INTO(0, nb_inplace_add,,) INTO(1, nb_inplace_subtract,,) INTO(2, nb_inplace_multiply,,)
+INTO(3, nb_inplace_true_divide,,) INTO(4, nb_inplace_floor_divide,,) INTO(5, nb_inplace_remainder,,)
+INTO(6, nb_inplace_power, COMMA PyObject *modulo, COMMA modulo) INTO(7, nb_inplace_lshift,,)
+INTO(8, nb_inplace_rshift,,) INTO(9, nb_inplace_and,,) INTO(10, nb_inplace_or,,) INTO(11, nb_inplace_xor,,)
+
+/* x as NumPy is to see it, a new reference; NULL with an error set. */
+static inline PyObject *as_seen(PyObject *x) {
+    PyObject *seen = x != NULL && is_one_of_ours(x) ? seen_by_numpy(x) : NULL;
+    return seen != NULL || PyErr_Occurred() ? seen : Py_XNewRef(x);
+}
+
+static PyObject *choose(PyObject *a, PyObject *key) {
+    PyObject *seen, *result;
+    if (!is_one_of_ours(key) || is_element(key)) return choose_before(a, key);
+    seen = as_seen(key);
+    if (seen == NULL) return NULL;
+    result = choose_before(a, seen);
+    Py_DECREF(seen);
+    return result;
+}
+
+static int store(PyObject *a, PyObject *key, PyObject *value) {
+    PyObject *seen_key, *seen = NULL;
+    int result = -1;
+    if (value == NULL || (!is_one_of_ours(key) && !is_one_of_ours(value))) return store_before(a, key, value);
+    seen_key = is_element(key) ? Py_NewRef(key) : as_seen(key);
+    if (seen_key != NULL) seen = as_seen(value);
+    if (seen != NULL) result = store_before(a, seen_key, seen);
+    Py_XDECREF(seen_key);
+    Py_XDECREF(seen);
+    return result;
+}
 
 #define DEFERRED(n)                                                                                                    \
     {.nb_add = nb_add_##n, .nb_subtract = nb_subtract_##n, .nb_multiply = nb_multiply_##n,                             \
@@ -99,6 +138,12 @@ static void let_defer(int n, PyTypeObject *type) {
     if (n == NUMPYS_ARRAY) numpys_array = type;
     operators_before[n] = *theirs;
     comparisons_before[n] = type->tp_richcompare;
+    if (n == NUMPYS_ARRAY) {
+        choose_before = type->tp_as_mapping->mp_subscript;
+        store_before = type->tp_as_mapping->mp_ass_subscript;
+        type->tp_as_mapping->mp_subscript = choose;
+        type->tp_as_mapping->mp_ass_subscript = store;
+    }
     TAKE_OVER(nb_add);
     TAKE_OVER(nb_subtract);
     TAKE_OVER(nb_multiply);

@@ -20,14 +20,15 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    EXACT, Scalar, BOOL, CDOUBLE, DOUBLE, DTYPES, FLOAT, HALF, MOST_INTEGER, NCODES, in_range, int128, integer_at,
-    itemsizes, is_complex, is_integer, read_scalar, scalar_code, scalar_data, write_number, write_parts, write_scalar)
+    EXACT, Scalar, BOOL, CDOUBLE, code_of_num, DOUBLE, DTYPES, FLOAT, HALF, MOST_INTEGER, NCODES, in_range, int128,
+    integer_at, itemsizes, is_complex, is_integer, read_scalar, scalar_code, scalar_data, write_number, write_parts,
+    write_scalar)
 from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._array.in_caller cimport run_unary
 from dflow._base.thread_state cimport direct, near, set_recording
 from dflow._functions.elements cimport new_bool
-from dflow._functions.sequences cimport as_ours, from_sequence, is_sequence
+from dflow._functions.sequences cimport as_ours, from_sequence, is_sequence, lent, LENT, of_theirs
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace
 from dflow._array.core import attach
 
@@ -525,12 +526,16 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     cdef intp offset
     cdef Scalar room
     cdef bint number = is_number(value)
-    key, value = as_ours(key), as_ours(value)
+    key = as_ours(key)
     if a.flags & (READONLY | SCALAR):
         if a.flags & SCALAR:
             raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")
         check_writable(a)
     a.st.version += 1
+    if type(value) is cnp.ndarray:
+        if copied_from_numpys(a, key, value):
+            return 0
+        value = operand_from_numpys(a, value)
     offset = place_of(a, key)
     if offset >= 0:
         if number:
@@ -583,6 +588,32 @@ cdef inline bint copied_here(ndarray v, ndarray a) noexcept:
     memmove(data_of(v), data_of(a), n)          # they may overlap
     settings.inlined += 1
     return True
+
+cdef bint copied_from_numpys(ndarray a, object key, object value) except -1:
+    """The same, of NumPy's array, to what an index or a slice names."""
+    cdef ndarray v = a
+    cdef intp n = cnp.PyArray_NBYTES(value)
+    cdef char* to = NULL
+    cdef bint row = PyLong_CheckExact(key)
+    if n > LENT or not cnp.PyArray_NDIM(value) or code_of_num(cnp.PyArray_TYPE(value)) != a.code or not (
+            cnp.PyArray_ISCARRAY_RO(value)) or settings.inline_cost <= 0 or not is_idle(a.st, direct):
+        return False
+    if not row and key is not Ellipsis:
+        v = simple_view(a, key)
+    if v is None or not v.flags & C_CONTIGUOUS or v.ndim - row != cnp.PyArray_NDIM(value) or (
+            memcmp(v.shape + row, cnp.PyArray_DIMS(value), (v.ndim - row) * sizeof(intp))):
+        return False
+    to = data_of(v)
+    if row:
+        to += check_index(int_index(a, key), a.shape[0], 0) * strides_of(a)[0]
+    memmove(to, cnp.PyArray_DATA(value), n)
+    settings.inlined += 1
+    return True
+
+cdef inline object operand_from_numpys(ndarray a, object value):
+    """NumPy's array, to be stored in a: itself, if it has no axes."""
+    found = lent(value) if is_near(a) else None
+    return of_theirs(value) if found is None else found
 
 cdef int store(ndarray v, object key, object value) except -1:
     """What is no Python number into the view that a key names."""

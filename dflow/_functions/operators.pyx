@@ -11,7 +11,7 @@ from dflow._kernels.dtypes cimport (
     BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, NCODES, Scalar, is_integer, itemsizes, scalar_code,
     scalar_data, write_scalar)
 from dflow._array.core cimport *, is_ours, be_element
-from dflow._base.thread_state cimport recorders, set_recording
+from dflow._base.thread_state cimport many_devices, near, recorders, set_recording
 from dflow._engine cimport settings
 from dflow._functions.interop cimport ask, foreign
 from dflow._functions.views cimport *
@@ -20,7 +20,7 @@ from dflow._functions.gufunc cimport product
 from dflow._functions.numpy_inline import LATER
 from dflow._tracing.tape cimport check_place, earlier, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers
-from dflow._functions.sequences cimport is_sequence, numbers_of
+from dflow._functions.sequences cimport is_sequence, lent, LENT, numbers_of
 from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary
 from dflow._functions.out cimport cast_error
 from dflow._functions.ufunc cimport ufunc, wrap, call
@@ -83,11 +83,11 @@ cdef object array_operator(int op, object a, object b):
     i = quick_kind(a)
     j = quick_kind(b)
     if i < 0 or j < 0:
-        if i >= 0 and (type(b) is cnp.ndarray or is_sequence(b) and may_be_numbers(op, a)):
+        if i >= 0 and is_ours(a) and (type(b) is cnp.ndarray or is_sequence(b) and may_be_numbers(op, a)):
             made = operand_of(op, b, a)
             if made is not None:
                 return binary_operator(op, a, made)
-        if j >= 0 and (type(a) is cnp.ndarray or is_sequence(a) and may_be_numbers(op, b)):
+        if j >= 0 and is_ours(b) and (type(a) is cnp.ndarray or is_sequence(a) and may_be_numbers(op, b)):
             made = operand_of(op, a, b)
             if made is not None:
                 return binary_operator(op, made, b)
@@ -116,18 +116,15 @@ cdef object array_operator(int op, object a, object b):
     return long_operator(op, u, a, b, i >= 0 and j >= 0)
 
 cdef object operand_of(int op, object x, object beside):
-    """NumPy's array, or a sequence, as an array of ours. A product that need not wait looks at NumPy's memory itself,
-    and is done when it returns: the copy of a matrix takes as long as a vector's product with it."""
-    if (op == MATMUL and type(x) is cnp.ndarray and cnp.PyArray_NBYTES(<cnp.ndarray>x) > LENT and is_ours(beside)
-            and is_near(<ndarray>beside)):
-        made = hooks.adopt(x)
-        if is_ours(made):
-            return made
-    return numbers_of(x)
+    """NumPy's array, or a sequence, as an array of ours."""
+    cdef ndarray made = None
+    if type(x) is cnp.ndarray and is_near(<ndarray>beside) and (<ufunc>(<list>operator_list)[op]).cheap:
+        made = lent(x)
+    return numbers_of(x) if made is None else made
 
 cdef inline bint may_be_numbers(int op, object beside) noexcept:
     """Whether a sequence is an array beside this: an element may repeat it."""
-    return is_ours(beside) and not (op == MULTIPLY and (<ndarray>beside).flags & SCALAR)
+    return not (op == MULTIPLY and (<ndarray>beside).flags & SCALAR)
 
 cdef object long_operator(int op, ufunc u, object a, object b, bint numbers):
     """a op b where there is no fast path. numbers: both are arrays, or numbers of Python's."""
@@ -190,10 +187,6 @@ cdef object record_inplace(int op, ndarray a, object b):
         set_recording(before)
     stand_for(a, value)
     return a
-
-cdef enum:
-    LENT = 1 << 15              # bytes from which NumPy's array is not copied for a product
-    FEW_SEEN = 500              # elements of ours that NumPy adds to its own at once: up to these it keeps the GIL
 
 cdef tuple SEQUENCES = (list, tuple, str, bytes)
 
@@ -286,7 +279,7 @@ cdef object inplace_operator(int op, object a, object b):
         return record_inplace(op, x, b)
     j = quick_kind(b)
     if j < 0 and (type(b) is cnp.ndarray or is_sequence(b)):
-        made = numbers_of(b)
+        made = operand_of(op, b, x)
         if made is not None:
             b = made
             j = quick_kind(b)
@@ -331,13 +324,24 @@ cdef object inplace_operator(int op, object a, object b):
     return x
 
 cdef PyObject* seen_at_once(PyObject* x) except? NULL:
-    """A small array that is there as NumPy sees it, a new reference; NULL: it is none."""
+    """A small array that is there as NumPy sees it, a new reference; NULL: it is none. It stays in memory (see
+    engine.spill), though NumPy may give the GIL away."""
     cdef ndarray a = <ndarray>x
-    if a.size > FEW_SEEN or not is_near(a) or records(a, None):
+    if a.size * a.itemsize > LENT or not is_near(a) or records(a, None):
         return NULL
     window = numpys(a)
     Py_INCREF(window)
     return <PyObject*>window
+
+cdef int brought_into(int op, PyObject* theirs, PyObject* x) except -1:
+    """NumPy's array op= another one of ours, computed here; False: NumPy is to ask that."""
+    if records(<object>x, None) or near < 0 or many_devices or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>theirs):
+        return False
+    made = hooks.adopt(<object>theirs)
+    if not is_ours(made) or (<ndarray>made).flags & READONLY:
+        return False
+    inplace_operator(op, made, <object>x)
+    return True
 
 cdef object unary_operator(int op, object a):
     cdef one_number compute = of_one_number[(<ndarray>a).code]

@@ -7,6 +7,7 @@ cdef int check_reduced(str name, Py_ssize_t* shape, int ndim, ndarray out, list 
 cdef int assign_where(ndarray target, ndarray source, object where) except -1
 cdef object in_memory_order(object result, object order)
 cdef ndarray as_mask(object where)
+cdef ndarray clear_of(list results, ndarray a)
 cpdef bint fill_alike(object out, object result, int flags=*) except -1
 cdef object cast_error(object u, int source, int target, casting, index=*)       # u: NumPy's ufunc
 

@@ -63,6 +63,14 @@ def in_order_alike(out, result):
     """fill_alike() of an array in C order."""
     return fill_alike(out, result, C_CONTIGUOUS)
 
+cdef ndarray clear_of(list results, ndarray a):
+    """a, or a copy of it where a result might overwrite what is still to be read."""
+    cdef ndarray o
+    for o in results:
+        if a.st == o.st and may_overlap(a, o) and not (len(results) == 1 and same_elements(a, o)):
+            return copy_of(a)
+    return a
+
 # In ufunc.at() no number is weak: NumPy computes in the type of its array, and casts. These give the same in the
 # target's type.
 ROUND_ONCE = frozenset("add subtract multiply divide maximum minimum fmax fmin".split())

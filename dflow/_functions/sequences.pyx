@@ -2,11 +2,13 @@
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 from dflow._kernels.dtypes cimport BOOL, code_of_num, DOUBLE, EXACT, in_range, is_integer, itemsizes, LONG, write_parts
 from dflow._kernels.kernel cimport intp
+from dflow._base.thread_state cimport many_devices, near, recorders
 from dflow._runtime.graph cimport storage_allocate
-from dflow._array.core cimport SCALAR, as_array, data_of, from_numpy, is_ours, ndarray, new_array
+from dflow._array.core cimport (
+    SCALAR, as_array, data_of, from_numpy, hooks, is_near, is_ours, ndarray, new_array)
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -47,6 +49,8 @@ cdef struct Filling:
     int code
     bint as_found           # the type is to be that of the numbers: those of another are not put
     int met                 # one that is wider; -1: something else
+    int lists               # axes that lists are for; the others are those of NumPy's arrays in them
+    intp nbytes             # of one of these
     char* at
 
 cdef bint fill(object x, int depth, Filling* f) except -1:
@@ -59,6 +63,12 @@ cdef bint fill(object x, int depth, Filling* f) except -1:
         return False
     for i in range(n):
         item = <object>items[i]
+        if depth + 1 == f.lists and f.nbytes:
+            if not is_alike(item, f):
+                return False
+            memcpy(f.at, cnp.PyArray_DATA(item), f.nbytes)
+            f.at += f.nbytes
+            continue
         if depth + 1 < f.ndim:
             if not is_sequence(item) or not fill(item, depth + 1, f):
                 return False
@@ -74,6 +84,25 @@ cdef bint fill(object x, int depth, Filling* f) except -1:
         f.at += itemsizes[f.code]
     return True
 
+cdef bint is_alike(object x, Filling* f) noexcept:
+    """Whether x is an array of NumPy's as the first one is."""
+    cdef int ndim = f.ndim - f.lists
+    return type(x) is cnp.ndarray and cnp.PyArray_NDIM(x) == ndim and cnp.PyArray_ISCARRAY_RO(x) and (
+        code_of_num(cnp.PyArray_TYPE(x)) == f.code) and not (
+        memcmp(cnp.PyArray_DIMS(x), f.shape + f.lists, ndim * sizeof(intp)))
+
+cdef bint begin_arrays(object x, Filling* f) noexcept:
+    """Take x as the first of NumPy's arrays in lists; False: it has no axes, or too many, or is empty."""
+    cdef int i, ndim = cnp.PyArray_NDIM(x)
+    if ndim == 0 or f.ndim + ndim > DEPTH:
+        return False
+    for i in range(ndim):
+        f.shape[f.ndim + i] = cnp.PyArray_DIMS(x)[i]
+    f.ndim += ndim
+    f.nbytes = cnp.PyArray_NBYTES(x)
+    f.met = code_of_num(cnp.PyArray_TYPE(x))
+    return f.nbytes > 0
+
 cdef ndarray from_sequence(object x, int code=-1):
     cdef ndarray out
     cdef Filling f
@@ -85,8 +114,12 @@ cdef ndarray from_sequence(object x, int code=-1):
         f.shape[f.ndim] = PySequence_Fast_GET_SIZE(first)
         f.ndim += 1
         first = <object>PySequence_Fast_ITEMS(first)[0]
+    f.lists = f.ndim
+    f.nbytes = 0
     f.met = natural(first)
     f.as_found = code < 0
+    if type(first) is cnp.ndarray and f.ndim and not (begin_arrays(first, &f) and (code < 0 or code == f.met)):
+        return None
     if f.ndim == 0 or f.met < 0 or sizeof(long) != 8:
         return None
     while True:
@@ -107,6 +140,16 @@ cdef ndarray as_operand(object x):
 cdef ndarray from_numpys(object x):
     cdef int code = code_of_num(cnp.PyArray_TYPE(x))
     return None if code < 0 else from_numpy(x, code)
+
+cdef ndarray lent(object x):
+    if cnp.PyArray_NBYTES(x) <= LENT or recorders or near < 0 or many_devices:      # a record, or a graph, keeps it
+        return None
+    made = hooks.adopt(x)
+    return made if is_ours(made) else None
+
+cpdef ndarray to_read(object x):
+    cdef ndarray found = lent(x) if type(x) is cnp.ndarray else None
+    return as_array(x) if found is None else found
 
 cdef object of_theirs(object x):
     cdef ndarray made = from_numpys(x) if cnp.PyArray_NDIM(x) else None
@@ -129,15 +172,28 @@ cdef ndarray numbers_of(object x):
                 return None
     return as_array(x)
 
-cdef tuple with_arrays(tuple inputs):
+cdef tuple with_arrays(PyObject** inputs, Py_ssize_t n, bint cheap, bint sequences):
     cdef list found
-    for x in inputs:
-        if is_sequence(x) or type(x) is cnp.ndarray:
-            break
-    else:
-        return inputs
+    cdef Py_ssize_t i
+    cdef bint any_made = False
+    for i in range(n):
+        x = <object>inputs[i]
+        if is_ours(x):
+            cheap &= is_near(<ndarray>x)
+        elif type(x) is cnp.ndarray or sequences and is_sequence(x):
+            any_made = True
+        elif not sequences and type(x) is not float and type(x) is not int:
+            return None
+    if not any_made:
+        return None
     found = []
-    for x in inputs:
-        made = from_sequence(x) if is_sequence(x) else from_numpys(x) if type(x) is cnp.ndarray else None
+    for i in range(n):
+        x = <object>inputs[i]
+        made = None
+        if type(x) is cnp.ndarray:
+            made = lent(x) if cheap else None
+            made = from_numpys(x) if made is None else made
+        elif is_sequence(x):
+            made = from_sequence(x)
         found.append(x if made is None else made)
     return tuple(found)

@@ -13,6 +13,7 @@ from dflow._array.shape cimport normalize_axis
 from dflow._functions.views cimport c_axis, own
 from dflow._functions.out import give
 from dflow._functions.gufunc cimport along_axis
+from dflow._functions.sequences cimport to_read
 
 cdef int code_of_index = code_of(INTP)
 cdef object LAST = -1               # the axis, when it is not given
@@ -180,7 +181,7 @@ cdef bint found_at_once(ndarray source, bint largest, ndarray result) noexcept:
     return True
 
 cdef object argextreme(object a, object axis, bint largest, bint keepdims, object out):
-    cdef ndarray source = as_array(a), result
+    cdef ndarray source = to_read(a), result
     cdef intp shape[MAXDIMS]
     cdef int i, k = 0, n = 0, ndim = source.ndim
     cdef Kernel* kernel = extremes[largest][source.code]

@@ -24,17 +24,17 @@ from dflow._functions.fastpath cimport *
 from dflow._functions.numbers cimport (
     compared_by_range, compares_by_range, identity_of, neutral_of, numpys_answer, start_of)
 from dflow._kernels.dtypes import NotHeld
-from dflow._kernels.registry import COMPARISONS, UNFOLDED
+from dflow._kernels.registry import COMPARISONS, COSTS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.scalars cimport function_of_numbers, number_kind
-from dflow._functions.sequences cimport as_operand, with_arrays
+from dflow._functions.sequences cimport as_operand, to_read, with_arrays
 from dflow._functions.gufunc cimport (
     access_whole, along_axis, core_names, core_results, core_sizes, launch_core, product, product_into,
     small_product)
 from dflow._functions.plans cimport be_single, is_single, kind_of, make_plan
 from dflow._functions.out cimport (
-    as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, find_outputs, in_memory_order, Request,
-    wishes)
+    as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, clear_of, find_outputs,
+    in_memory_order, Request, wishes)
 from dflow._base.allocator cimport memory_zeros
 from dflow._base.documents import of_ufunc
 from dflow._array.signature import try_sizes
@@ -327,14 +327,6 @@ cdef list loop_outputs(ufunc u, Plan* p, list arrays, tuple out, intp* shape, in
             o = new_array(code, ndim, shape)
         results.append(o)
     return results
-
-cdef ndarray clear_of(list results, ndarray a):
-    """a, or a copy of it where a result might overwrite what is still to be read."""
-    cdef ndarray o
-    for o in results:
-        if a.st == o.st and may_overlap(a, o) and not (len(results) == 1 and same_elements(a, o)):
-            return copy_of(a)
-    return a
 
 # ---- generalized ufuncs ----------------------------------------------------------------------------------------
 
@@ -663,9 +655,12 @@ cdef object call_by_vector(ufunc u, PyObject** args, size_t flags, PyObject* nam
           nargs == u.nin + 1 and u.numpy is not np.maximum and u.numpy is not np.minimum      # which are to name it
           ) and is_ours(<object>args[u.nin]):
         quick = quick_call(u, args, <object>args[u.nin])
+    given = with_arrays(args, nargs, u.cheap, False) if quick is None and names == NULL and nargs == u.nin else None
+    if given is not None:
+        quick = quick_call(u, PySequence_Fast_ITEMS(given), None)
     if quick is not None:
         return quick
-    given = tuple([<object>args[i] for i in range(nargs)])
+    given = tuple([<object>args[i] for i in range(nargs)]) if given is None else given
     if names == NULL:
         return (<Type*>ufunc).tp_call(u, given, NULL)
     keywords = {name: <object>args[nargs + i] for i, name in enumerate(<tuple><object>names)}
@@ -716,6 +711,7 @@ cdef class ufunc:
         self.nout = numpy_ufunc.nout
         self.name = numpy_ufunc.__name__
         self.core = parse_signature(numpy_ufunc.signature)
+        self.cheap = COSTS.get(self.name, 1 - hasattr(np, self.name)) < 1
         self.reorderable = numpy_ufunc.identity is not None or self.name in REORDERABLE
         self.plans, self.others = {}, {}
 
@@ -748,7 +744,8 @@ cdef class ufunc:
             signature = sig
         if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None
                 and axes is None and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
-            inputs = inputs if overridden(inputs, None, True) else with_arrays(inputs)
+            if not overridden(inputs, None, True):
+                inputs = with_arrays(PySequence_Fast_ITEMS(inputs), self.nin, self.cheap, True) or inputs
             quick = quick_call(self, PySequence_Fast_ITEMS(inputs), out)
             if quick is not None:
                 return quick
@@ -828,7 +825,7 @@ cdef class ufunc:
         try:
             if isinstance(out, np.ndarray):
                 return fill_numpy(self.reduce, out, array, axis, dtype, keepdims=keepdims, initial=initial, where=where)
-            return reduce(self, as_array(array), axis, dtype, out, keepdims, initial, where)
+            return reduce(self, to_read(array), axis, dtype, out, keepdims, initial, where)
         except NotHeld as error:
             return numpys_answer(self.numpy.reduce, (array, axis, dtype, out, keepdims, initial, where), {}, error)
 

@@ -5,7 +5,8 @@ from dflow._array.core cimport array_hooks, ArrayHooks, hooks
 from dflow._base.hooks cimport check_hooks
 from dflow._functions.advanced_indexing cimport get_selected, set_selected
 from dflow._functions.basic_indexing cimport get_index, index_first, selection_hooks, SelectionHooks, set_index
-from dflow._functions.operators cimport binary_operator, inplace_operator, seen_at_once, unary_operator
+from dflow._functions.operators cimport (
+    binary_operator, brought_into, inplace_operator, seen_at_once, unary_operator)
 from dflow._functions.advanced_indexing import offsets, where
 from dflow._functions.basic_indexing import Iterator
 from dflow._functions.buffers import adopt, lend
@@ -23,7 +24,7 @@ array_hooks.index_set = set_index
 array_hooks.operator_binary = binary_operator
 array_hooks.operator_inplace = inplace_operator
 array_hooks.operator_unary = unary_operator
-numpy_sees(seen_at_once)
+numpy_sees(seen_at_once, brought_into)
 
 selection_hooks.advanced_get = get_selected
 selection_hooks.advanced_set = set_selected

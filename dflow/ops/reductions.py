@@ -10,6 +10,7 @@ from dflow._functions import advanced_indexing, joining, sorting
 from dflow._functions import counting as _counting
 from dflow._functions.numpy_inline import SMALL, as_scalar
 from dflow._functions.out import check_out, give_reduced
+from dflow._functions.sequences import to_read
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import broadcast_to
 from dflow.ops.fallback import checked
@@ -66,13 +67,13 @@ def min(a, axis=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
 @op(*AXES, "e", "a, axis=0, where=b", "n", method=True)
 def any(a, axis=None, out=None, keepdims=False, *, where=True):
     """Whether some element along axes is true."""
-    return any_reduce(a if type(a) is ndarray else as_array(a), axis, None, out, keepdims, NO_VALUE, where)
+    return any_reduce(a if type(a) is ndarray else to_read(a), axis, None, out, keepdims, NO_VALUE, where)
 
 
 @op(*AXES, "e", "a, axis=0, where=b", "n", method=True)
 def all(a, axis=None, out=None, keepdims=False, *, where=True):
     """Whether all elements along axes are true."""
-    return all_reduce(a if type(a) is ndarray else as_array(a), axis, None, out, keepdims, NO_VALUE, where)
+    return all_reduce(a if type(a) is ndarray else to_read(a), axis, None, out, keepdims, NO_VALUE, where)
 
 
 # -- means -----------------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ MEANS = AXES + ("e", "c", "n, axis=0", "a, dtype='f4'", "i, dtype='f4'", "a, axi
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     """The arithmetic mean along axes. Integers are added in float64, float16 in float32."""
     if type(a) is not ndarray:
-        a = as_array(a)
+        a = to_read(a)
     half = False
     if dtype is None:
         code = a.dtype.char
@@ -146,14 +147,14 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     close=True)
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
     """The variance along axes: the mean square of what is left after the mean, over n - ddof."""
-    return _variance(as_array(a), axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return _variance(to_read(a), axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @op(*MEANS, "a, ddof=1", "a, axis=0, ddof=5", "a, correction=1", "a, ddof=1, correction=1", "c, axis=1", method=True,
     close=True)
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
     """The standard deviation along axes: the square root of the variance."""
-    result = _variance(as_array(a), axis, dtype, out, ddof, keepdims, where, mean, correction)
+    result = _variance(to_read(a), axis, dtype, out, ddof, keepdims, where, mean, correction)
     root = wrap_ufunc(numpy.sqrt)
     if out is not None or result.ndim:
         return root(result, out=result)
@@ -201,7 +202,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
 
     ZeroDivisionError, when the result is read at the latest, for weights whose sum is zero.
     """
-    a = as_array(a)
+    a = to_read(a)
     if axis is not None:
         axis = normalize_axis_tuple(axis, a.ndim, argname="axis")
     if weights is None:

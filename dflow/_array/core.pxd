@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint8_t
 from cpython.complex cimport PyComplex_FromDoubles
+from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_XDECREF
 from dflow._kernels.dtypes cimport NCODES, read_numpy_scalar
@@ -195,6 +196,8 @@ ctypedef object (*unary_hook)(int op, object a)
 ctypedef object (*index_hook)(ndarray a, object key)
 ctypedef object (*item_hook)(ndarray a, intp i)
 ctypedef int (*store_hook)(ndarray a, object key, object value) except -1
+ctypedef int (*buffer_hook)(ndarray a, Py_buffer* view, int flags) except -1
+ctypedef void (*buffer_end_hook)(Py_buffer* view) noexcept
 cdef struct ArrayHooks:     # filled by _functions/wiring.pyx
     index_hook index_get            # a[key]
     item_hook index_item            # a[i], within the length
@@ -202,6 +205,8 @@ cdef struct ArrayHooks:     # filled by _functions/wiring.pyx
     binary_hook operator_binary     # a op b, which one is an Op
     binary_hook operator_inplace    # a op= b
     unary_hook operator_unary       # op a
+    buffer_hook buffer_fill         # a's memory, for who asks by the buffer protocol
+    buffer_end_hook buffer_end
 cdef ArrayHooks array_hooks
 
 cdef class Hooks:           # Python callables
@@ -214,7 +219,6 @@ cdef class Hooks:           # Python callables
     cdef public object offsets          # (a, key): where in memory a[key] is, in bytes
     cdef public object reshape          # (a, shape)
     cdef public object set_part         # (a, which, value): of a.real (0) or a.imag (1)
-    cdef public object lend             # (a): a NumPy array over its memory, or a copy, for a buffer
     cdef public object in_file          # (a, nbytes): whether a new array has got memory of a file's, beside maps
     cdef public object stack            # (x): of nested lists of arrays, an array
     cdef public object strided          # (a, shape, strides, beyond): any view of its memory

@@ -6,7 +6,7 @@ from numpy.exceptions import ComplexWarning
 from dflow._kernels.dtypes import NotHeld
 cimport cython
 cimport numpy as cnp
-from cpython.buffer cimport Py_buffer, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport Py_buffer
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE, destructor, newfunc
 from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint8_t
@@ -282,13 +282,17 @@ cdef ndarray from_numpy(object source, int code):
     """A copy of a NumPy array, in order "K": its axes lie in memory as those of the array do."""
     cdef int i, ndim = cnp.PyArray_NDIM(source)
     cdef intp shape[MAXDIMS]
-    strides = None if ndim < 2 or cnp.PyArray_IS_C_CONTIGUOUS(source) else np.empty_like(source, subok=False).strides
+    cdef bint in_c = ndim < 2 or cnp.PyArray_IS_C_CONTIGUOUS(source), fortran = not in_c and (
+        cnp.PyArray_IS_F_CONTIGUOUS(source))
+    strides = None if in_c or fortran else np.empty_like(source, subok=False).strides
     for i in range(ndim):
         shape[i] = cnp.PyArray_DIMS(source)[i]
     cdef ndarray out = new_array(code, ndim, shape)     # after that Python code, in which others find what is idle
-    if strides is not None:
-        for i, stride in enumerate(<tuple>strides):
-            strides_of(out)[i] = stride // cnp.PyArray_ITEMSIZE(source) * out.itemsize
+    cdef intp stride = out.itemsize
+    if not in_c:
+        for i in range(ndim):
+            strides_of(out)[i] = stride if fortran else strides[i] // cnp.PyArray_ITEMSIZE(source) * out.itemsize
+            stride *= shape[i]
         set_contiguity(out)
     if out.size == 0:
         return out
@@ -710,20 +714,10 @@ cdef class ndarray:
         return out
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        cdef Py_buffer lent
-        PyObject_GetBuffer(hooks.lend(self), &lent, flags)
-        view.internal = memory_new(sizeof(Py_buffer))
-        if view.internal == NULL:
-            PyBuffer_Release(&lent)
-            raise MemoryError
-        memcpy(view.internal, &lent, sizeof(Py_buffer))
-        view.buf, view.len, view.itemsize, view.readonly = lent.buf, lent.len, lent.itemsize, lent.readonly
-        view.format, view.ndim, view.shape, view.strides = lent.format, lent.ndim, lent.shape, lent.strides
-        view.suboffsets, view.obj = lent.suboffsets, self       # not the NumPy array: memoryview(x).obj is x
+        array_hooks.buffer_fill(self, view, flags)
 
     def __releasebuffer__(self, Py_buffer* view):       # as there is one, NumPy's frombuffer() keeps the view, too
-        PyBuffer_Release(<Py_buffer*>view.internal)
-        memory_free(view.internal)
+        array_hooks.buffer_end(view)
 
     def __bool__(self):
         if self.size == 1:

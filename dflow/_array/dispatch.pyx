@@ -263,6 +263,8 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
         if settings.naive:
             return with_references(FINISH, k, ops, nops, ndim, shape, core, site)
         return run_later(k, ops, nops, ndim, shape, core, site)
+    if elementwise and any_pinned(ops, nops):   # it is waited for, and joins no group
+        most = MIDDLING * settings.inline_cost
     small = not elementwise and cost <= MIDDLING * most
     ready = (small or cost <= most) and operands_ready(ops, nops)
     catches_up = not ready and cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
@@ -279,6 +281,13 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
     if small:
         return hand_over(k, ops, nops, ndim, shape, core, site)
     return run_later(k, ops, nops, ndim, shape, core, site)
+
+cdef inline bint any_pinned(Operand* ops, int nops) noexcept:
+    cdef int i
+    for i in range(nops):
+        if ops[i].s != NULL and ops[i].s.pins:
+            return True
+    return False
 
 cdef int hand_over(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* core, Site* site) except -1:
     """What is small, as a task."""

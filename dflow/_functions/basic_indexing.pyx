@@ -263,17 +263,22 @@ cdef object base_index(ndarray a, object key):
     return close_view(v)
 
 cdef inline bint is_index(object item, intp* i):
-    """Whether it is one of Python's integers, or an element of integers that is there, and its value."""
-    cdef int overflow
+    """Whether it is an integer, Python's, NumPy's, or an element that is there, and its value."""
+    cdef int overflow, code
     cdef int128 value
     if PyLong_CheckExact(item):
         i[0] = PyLong_AsLongLongAndOverflow(item, &overflow)
         return overflow == 0
-    if not is_ours(item) or not (<ndarray>item).flags & SCALAR or not BOOL < (<ndarray>item).code <= MOST_INTEGER:
+    if not is_ours(item):
+        code = -1 if PySlice_Check(item) else scalar_code(item)
+        if code < 0 or not BOOL < code <= MOST_INTEGER:
+            return False
+        value = integer_at(code, scalar_data(item))
+    elif not (<ndarray>item).flags & SCALAR or not BOOL < (<ndarray>item).code <= MOST_INTEGER or (
+            not is_here(<ndarray>item)):
         return False
-    if not is_here(<ndarray>item):
-        return False
-    value = integer_at((<ndarray>item).code, data_of(<ndarray>item))
+    else:
+        value = integer_at((<ndarray>item).code, data_of(<ndarray>item))
     i[0] = <intp>value
     return i[0] == value
 
@@ -361,19 +366,16 @@ cdef object get_index(ndarray a, object key):
     cdef intp offset = 0
     if PyLong_CheckExact(key):
         return index_first(a, int_index(a, key))
-    if is_ours(key):
-        if (<ndarray>key).ndim:
-            return selected(a, key)
-        if is_index(key, &offset):
-            return index_first(a, offset)
+    if is_ours(key) and (<ndarray>key).ndim:
+        return selected(a, key)
     if PyTuple_CheckExact(key):
         offset = integers_offset(a, <tuple>key)
         if offset >= 0:
             return element(a, offset)
     elif type(key) is cnp.ndarray and cnp.PyArray_NDIM(key):
         return selected(a, as_ours(key))
-    elif type(key) is int64:
-        return index_first(a, int_index(a, int(key)))
+    elif is_index(key, &offset):
+        return index_first(a, offset)
     a = variable(a)
     view = simple_view(a, key)
     if view is not None:
@@ -507,8 +509,6 @@ cdef inline intp place_of(ndarray a, object key) except -1:
     elif not is_index(key, &i):
         return -2
     return a.offset + check_index(i, a.shape[0], 0) * strides_of(a)[0]
-
-cdef object int64 = np.int64
 
 cdef inline bint is_number(object x):
     """Of Python's; of NumPy's those that are."""

@@ -11,16 +11,19 @@ from bisect import bisect_left, bisect_right, insort
 
 import numpy as np
 cimport numpy as cnp
-from cpython.buffer cimport Py_buffer, PyBUF_SIMPLE, PyBUF_STRIDED, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (
+    Py_buffer, PyBUF_F_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_STRIDES, PyBuffer_Release,
+    PyObject_GetBuffer)
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint8_t
 from dflow._array.core cimport (
-    READONLY, SCALAR, as_array, bare_view, close_view, copy_of, is_ours, ndarray, numpy_window, shape_tuple, viewed,
-    wait_read)
+    C_CONTIGUOUS, READONLY, SCALAR, as_array, bare_view, close_view, copy_of, data_of, is_ours, ndarray, numpy_window,
+    shape_tuple, viewed, wait_read)
 from dflow._array.shape cimport sees_twice
 from dflow._base.atomics cimport add_int, load_ptr
-from dflow._kernels.dtypes cimport code_of_num
+from dflow._base.allocator cimport memory_free, memory_new
+from dflow._kernels.dtypes cimport code_of_num, DTYPES
 from dflow._kernels.kernel cimport intp
 from dflow._runtime.graph cimport (
     abroad, drain, OURS_ALONE, Storage, storage_end_foreign, storage_foreign, storage_revive, storage_unref)
@@ -77,12 +80,60 @@ def share(ndarray a):
     wait_storage(a.st, NULL, True, False)       # those who read it, too: the other side may write
     return numpy_window(wait_read(a), not a.flags & READONLY, pin)
 
-def lend(ndarray a):
-    """The same for a buffer; a copy for one who keeps it as his own."""
+cdef struct Lent:               # what a buffer holds until it is released
+    PyObject* pin               # or NULL: it is a buffer of
+    Py_buffer theirs            # NumPy's
+    intp dims[1]                # and so many more: the shape, the strides
+
+cdef list formats = [memoryview(np.zeros(1, dtype)).format.encode() for dtype in DTYPES]
+
+cdef int fill_buffer(ndarray a, Py_buffer* view, int flags) except -1:
+    """share() for a buffer; a copy for one who keeps it as his own."""
     cdef PyObject* names = PyEval_GetGlobals()          # of the function in Python that asked NumPy
-    if names != NULL and (<dict>names).get("__name__") in KEEPERS:
-        return a.asnumpy()
-    return share(a)
+    cdef bint keeps = names != NULL and (<dict>names).get("__name__") in KEEPERS
+    cdef Lent* lent = <Lent*>memory_new(sizeof(Lent) + 2 * a.ndim * sizeof(intp))
+    cdef int i
+    if lent == NULL:
+        raise MemoryError("no memory for a buffer")
+    try:
+        if (keeps or a.flags & SCALAR or abroad(a.st) or not a.flags & C_CONTIGUOUS or a.flags & READONLY
+                or flags & PyBUF_F_CONTIGUOUS & ~PyBUF_STRIDES):
+            fill_by_numpy(a.asnumpy() if keeps else share(a), lent, view, flags)
+        else:
+            pin = Pin(a)
+            wait_storage(a.st, NULL, True, False)
+            view.buf, view.len, view.itemsize, view.readonly = data_of(wait_read(a)), a.size * a.itemsize, a.itemsize, 0
+            view.ndim, view.suboffsets = a.ndim, NULL
+            for i in range(2 * a.ndim):
+                lent.dims[i] = a.shape[i]
+            view.shape = <Py_ssize_t*>lent.dims if flags & PyBUF_ND == PyBUF_ND else NULL
+            view.strides = <Py_ssize_t*>lent.dims + a.ndim if flags & PyBUF_STRIDES == PyBUF_STRIDES else NULL
+            view.format = <char*>(<bytes>formats[a.code]) if flags & PyBUF_FORMAT == PyBUF_FORMAT else NULL
+            Py_INCREF(pin)
+            lent.pin = <PyObject*>pin
+    except BaseException:
+        memory_free(lent)
+        raise
+    view.internal = lent
+    view.obj = a                                        # not the NumPy array: memoryview(x).obj is x
+    return 0
+
+cdef int fill_by_numpy(object window, Lent* lent, Py_buffer* view, int flags) except -1:
+    cdef Py_buffer* theirs = &lent.theirs
+    lent.pin = NULL
+    PyObject_GetBuffer(window, theirs, flags)
+    view.buf, view.len, view.itemsize, view.readonly = theirs.buf, theirs.len, theirs.itemsize, theirs.readonly
+    view.format, view.ndim, view.shape, view.strides = theirs.format, theirs.ndim, theirs.shape, theirs.strides
+    view.suboffsets = theirs.suboffsets
+    return 0
+
+cdef void end_buffer(Py_buffer* view) noexcept:
+    cdef Lent* lent = <Lent*>view.internal
+    if lent.pin != NULL:
+        Py_DECREF(<object>lent.pin)
+    else:
+        PyBuffer_Release(&lent.theirs)
+    memory_free(lent)
 
 def share_for_good(ndarray a):
     """The same, when nobody will say that he no longer looks: for addresses. ValueError for what is on a GPU."""

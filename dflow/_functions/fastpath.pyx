@@ -395,6 +395,8 @@ cdef ndarray queue_binary(Plan* p, object a, object b, ndarray out):
     if not like.flags & C_CONTIGUOUS or like.size == 0:
         return None
     ready = (x is None or is_near(x)) and (y is None or is_near(y))
+    if ready and (x is not None and x.st.pins or y is not None and y.st.pins):
+        return None                             # it is waited for
     if not joins(like.size, p.kernel, ready):
         if ready:
             return None                         # quick_binary had its reasons

@@ -9,7 +9,8 @@ from dflow._functions.operators cimport (
     binary_operator, brought_into, inplace_operator, seen_at_once, unary_operator)
 from dflow._functions.advanced_indexing import offsets, where
 from dflow._functions.basic_indexing import Iterator
-from dflow._functions.buffers import adopt, lend
+from dflow._functions.buffers cimport end_buffer, fill_buffer
+from dflow._functions.buffers import adopt
 from dflow._functions.constructors import copy_order
 from dflow._functions.host_task import host, wait_for_seconds
 from dflow._functions.joining import stack_nested
@@ -24,6 +25,8 @@ array_hooks.index_set = set_index
 array_hooks.operator_binary = binary_operator
 array_hooks.operator_inplace = inplace_operator
 array_hooks.operator_unary = unary_operator
+array_hooks.buffer_fill = fill_buffer
+array_hooks.buffer_end = end_buffer
 numpy_sees(seen_at_once, brought_into)
 
 selection_hooks.advanced_get = get_selected
@@ -38,7 +41,6 @@ hooks.iterator = Iterator
 hooks.offsets = offsets
 hooks.reshape = reshape
 hooks.set_part = set_part
-hooks.lend = lend
 hooks.stack = stack_nested
 hooks.strided = strided
 hooks.view = view
@@ -47,7 +49,7 @@ hooks.where = where
 
 def check():
     check_hooks("_array.core", &array_hooks, sizeof(ArrayHooks),
-                "index_get index_item index_set operator_binary operator_inplace operator_unary")
+                "index_get index_item index_set operator_binary operator_inplace operator_unary buffer_fill buffer_end")
     check_hooks("_functions.basic_indexing", &selection_hooks, sizeof(SelectionHooks), "advanced_get advanced_set")
 
 check()

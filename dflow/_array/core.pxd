@@ -198,6 +198,7 @@ ctypedef object (*item_hook)(ndarray a, intp i)
 ctypedef int (*store_hook)(ndarray a, object key, object value) except -1
 ctypedef int (*buffer_hook)(ndarray a, Py_buffer* view, int flags) except -1
 ctypedef void (*buffer_end_hook)(Py_buffer* view) noexcept
+ctypedef object (*wrap_hook)(object window)
 cdef struct ArrayHooks:     # filled by _functions/wiring.pyx
     index_hook index_get            # a[key]
     item_hook index_item            # a[i], within the length
@@ -207,6 +208,7 @@ cdef struct ArrayHooks:     # filled by _functions/wiring.pyx
     unary_hook operator_unary       # op a
     buffer_hook buffer_fill         # a's memory, for who asks by the buffer protocol
     buffer_end_hook buffer_end
+    wrap_hook memory_borrow         # an array over the memory of NumPy's, to be read at once; else NumPy's itself
 cdef ArrayHooks array_hooks
 
 cdef class Hooks:           # Python callables

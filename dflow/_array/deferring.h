@@ -2,9 +2,9 @@
  *
  * By itself theirs * ours would be ours, too, but as a call of NumPy's ufunc, which has tuples made, and asks both
  * operands' types for __array_ufunc__: 0.9 microseconds. So each operator of NumPy's types first looks at the right
- * operand, and goes on as before, a nanosecond later, unless that is ours. What is written to NumPy's array, as by
- * theirs += ours, and what is chosen from it, is NumPy's: of ours it sees what seen_by_numpy() gives. A large one is
- * brought into it by into_numpys(). Where these do nothing, NumPy asks as before.
+ * operand, and goes on as before, a nanosecond later, unless that is ours. What is written to NumPy's array, and what is
+ * chosen from it, is NumPy's: theirs += ours is done by into_numpys(), and else of ours NumPy sees what seen_by_numpy()
+ * gives. Where these do nothing, NumPy asks as before.
  */
 #ifndef DFLOW_DEFERRING_H
 #define DFLOW_DEFERRING_H
@@ -59,17 +59,23 @@ DEFER(7) DEFER(8) DEFER(9) DEFER(10) DEFER(11) DEFER(12) DEFER(13)
 DEFER(14) DEFER(15) DEFER(16) DEFER(17) DEFER(NUMPYS_ARRAY)
 DEFER_BINARY(NUMPYS_ARRAY, nb_matrix_multiply)
 
+/* x as NumPy is to see it, a new reference; NULL with an error set. */
+static inline PyObject *as_seen(PyObject *x) {
+    PyObject *seen = x != NULL && is_one_of_ours(x) ? seen_by_numpy(x) : NULL;
+    return seen != NULL || PyErr_Occurred() ? seen : Py_XNewRef(x);
+}
+
 #define INTO(code, operator, more, given)                                                                              \
     static PyObject *operator##_NUMPYS_ARRAY(PyObject *a, PyObject *b more) {                                          \
-        PyObject *seen = is_one_of_ours(b) ? seen_by_numpy(b) : NULL, *result;                                         \
-        int done = 0;                                                                                                  \
-        if (seen == NULL && PyErr_Occurred()) return NULL;                                                             \
-        if (seen == NULL && is_one_of_ours(b) && Py_TYPE(a) == numpys_array) done = into_numpys(code, a, b);           \
-        if (done < 0) return NULL;                                                                                     \
-        if (done) return Py_NewRef(a);                                                                                 \
-        b = seen == NULL ? b : seen;                                                                                   \
-        result = operators_before[NUMPYS_ARRAY].operator(a, b given);                                                  \
-        Py_XDECREF(seen);                                                                                              \
+        PyObject *seen, *result;                                                                                       \
+        int done;                                                                                                      \
+        if (!is_one_of_ours(b)) return operators_before[NUMPYS_ARRAY].operator(a, b given);                            \
+        done = Py_TYPE(a) == numpys_array ? into_numpys(code, a, b) : 0;                                               \
+        if (done) return done < 0 ? NULL : Py_NewRef(a);                                                               \
+        seen = as_seen(b);                                                                                             \
+        if (seen == NULL) return NULL;                                                                                 \
+        result = operators_before[NUMPYS_ARRAY].operator(a, seen given);                                               \
+        Py_DECREF(seen);                                                                                               \
         return result;                                                                                                 \
     }
 #define COMMA ,
@@ -79,12 +85,6 @@ INTO(0, nb_inplace_add,,) INTO(1, nb_inplace_subtract,,) INTO(2, nb_inplace_mult
 INTO(3, nb_inplace_true_divide,,) INTO(4, nb_inplace_floor_divide,,) INTO(5, nb_inplace_remainder,,)
 INTO(6, nb_inplace_power, COMMA PyObject *modulo, COMMA modulo) INTO(7, nb_inplace_lshift,,)
 INTO(8, nb_inplace_rshift,,) INTO(9, nb_inplace_and,,) INTO(10, nb_inplace_or,,) INTO(11, nb_inplace_xor,,)
-
-/* x as NumPy is to see it, a new reference; NULL with an error set. */
-static inline PyObject *as_seen(PyObject *x) {
-    PyObject *seen = x != NULL && is_one_of_ours(x) ? seen_by_numpy(x) : NULL;
-    return seen != NULL || PyErr_Occurred() ? seen : Py_XNewRef(x);
-}
 
 static PyObject *choose(PyObject *a, PyObject *key) {
     PyObject *seen, *result;

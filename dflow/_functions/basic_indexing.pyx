@@ -28,7 +28,8 @@ from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._array.in_caller cimport run_unary
 from dflow._base.thread_state cimport direct, near, set_recording
 from dflow._functions.elements cimport new_bool
-from dflow._functions.sequences cimport as_ours, from_sequence, is_sequence, lent, LENT, of_theirs
+from dflow._functions.sequences cimport as_ours, COPYING, from_sequence, is_sequence, lent, of_theirs
+from dflow._functions.points cimport put_named, take_named
 from dflow._tracing.tape cimport after_write, before_write, recorded, confirm_inplace
 from dflow._array.core import attach
 
@@ -373,7 +374,8 @@ cdef object get_index(ndarray a, object key):
         if offset >= 0:
             return element(a, offset)
     elif type(key) is cnp.ndarray and cnp.PyArray_NDIM(key):
-        return selected(a, as_ours(key))
+        found = None if records(a, None) else take_named(a, key)
+        return selected(a, as_ours(key)) if found is None else found
     elif is_index(key, &offset):
         return index_first(a, offset)
     a = variable(a)
@@ -526,12 +528,15 @@ cdef int set_index(ndarray a, object key, object value) except -1:
     cdef intp offset
     cdef Scalar room
     cdef bint number = is_number(value)
-    key = as_ours(key)
     if a.flags & (READONLY | SCALAR):
         if a.flags & SCALAR:
             raise TypeError(f"'numpy.{DTYPES[a.code].type.__name__}' object does not support item assignment")
         check_writable(a)
     a.st.version += 1
+    if type(key) is cnp.ndarray and cnp.PyArray_NDIM(key):
+        if put_named(a, key, value):
+            return 0
+        key = of_theirs(key)
     if type(value) is cnp.ndarray:
         if copied_from_numpys(a, key, value):
             return 0
@@ -576,7 +581,8 @@ cdef ndarray as_swapped(ndarray v, ndarray value):
     return value
 
 cdef enum:
-    FEW_BYTES = 4096            # that are copied at once
+    FEW_BYTES = 4096            # that are copied at once,
+    COPIED = 1 << 17            # and of NumPy's arrays, which would be waited for
 
 cdef inline bint copied_here(ndarray v, ndarray a) noexcept:
     """Whether a few elements of the same type and shape have been copied, as nobody was using them."""
@@ -595,7 +601,7 @@ cdef bint copied_from_numpys(ndarray a, object key, object value) except -1:
     cdef intp n = cnp.PyArray_NBYTES(value)
     cdef char* to = NULL
     cdef bint row = PyLong_CheckExact(key)
-    if n > LENT or not cnp.PyArray_NDIM(value) or code_of_num(cnp.PyArray_TYPE(value)) != a.code or not (
+    if n > COPIED or not cnp.PyArray_NDIM(value) or code_of_num(cnp.PyArray_TYPE(value)) != a.code or not (
             cnp.PyArray_ISCARRAY_RO(value)) or settings.inline_cost <= 0 or not is_idle(a.st, direct):
         return False
     if not row and key is not Ellipsis:
@@ -612,7 +618,7 @@ cdef bint copied_from_numpys(ndarray a, object key, object value) except -1:
 
 cdef inline object operand_from_numpys(ndarray a, object value):
     """NumPy's array, to be stored in a: itself, if it has no axes."""
-    found = lent(value) if is_near(a) else None
+    found = lent(value, COPYING) if is_near(a) else None
     return of_theirs(value) if found is None else found
 
 cdef int store(ndarray v, object key, object value) except -1:

@@ -5,6 +5,7 @@ when its call returns, as in NumPy. So both sides see what the other has written
 
 Invariant: no two storages have a byte in common, as operations compare storages to see whether operands overlap. So
 what is adopted is all that its exporter has, found again when another view of it comes, and memory of ours is ours.
+What is borrowed, for one operation, is nobody else's meanwhile.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -26,7 +27,7 @@ from dflow._base.allocator cimport memory_free, memory_new
 from dflow._kernels.dtypes cimport code_of_num, DTYPES
 from dflow._kernels.kernel cimport intp
 from dflow._runtime.graph cimport (
-    abroad, drain, OURS_ALONE, Storage, storage_end_foreign, storage_foreign, storage_revive, storage_unref)
+    abroad, BORROWED, drain, OURS_ALONE, Storage, storage_end_foreign, storage_foreign, storage_revive, storage_unref)
 from dflow._runtime.waiting cimport wait_storage, wait_until
 
 cdef extern from "Python.h":
@@ -330,6 +331,31 @@ def adopt(window, bint alone=False):
     if s == NULL:
         s = of_others(window, x, start, end, alone)
     return window if s == NULL else view_of(s, window)
+
+cdef object borrow(object window):
+    """adopt() for an operation that is done when it returns: nobody finds that storage, nor needs to, as nothing is ever
+    pending on it, and nobody has the memory in another one."""
+    cdef size_t start = 0, end = 0
+    cdef Py_ssize_t i = 0
+    cdef Storage* s
+    cdef object root = window
+    while type(root) is cnp.ndarray and cnp.PyArray_BASE(root) != NULL:
+        root = <object>cnp.PyArray_BASE(root)
+    if type(root) is not cnp.ndarray or code_of_num(cnp.PyArray_TYPE(window)) < 0 or cnp.PyArray_SIZE(window) == 0 or not (
+            cnp.PyArray_ISALIGNED(window) and cnp.PyArray_ISNOTSWAPPED(window)):
+        return adopt(window)
+    bounds(window, &start, &end)
+    if starts:
+        i = bisect_right(starts, start)
+        if i and (<Owner><PyObject*><size_t>owner_at[starts[i - 1]]).end > start or (
+                i < len(starts) and <size_t>starts[i] < end):
+            return adopt(window)
+    s = storage_foreign(<char*>start, end - start, <PyObject*>window)
+    if s == NULL:
+        raise MemoryError("no memory for an array")
+    s.foreign = BORROWED
+    s.pins = 1
+    return view_of(s, window)
 
 def writable_memory(x):
     """Whether an object, whose memory an array was made of, lets it be written to."""

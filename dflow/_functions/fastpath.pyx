@@ -124,6 +124,11 @@ cdef inline int point_at_number(char** args, intp* steps, int i, object x, int c
     steps[i] = 0
     return 0
 
+cdef inline bint is_for_later(intp n, Kernel* k, ndarray x, ndarray y) noexcept:
+    """Whether an operation on n elements is rather a task. What is pinned is waited for: a cheap one is run at once."""
+    return joins(n, k, True) and not (
+        (x.st.pins or y is not None and y.st.pins) and n * k.cost <= MIDDLING * settings.inline_cost)
+
 cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
     """a op b, when it can run here and now without any arrangement; else None.
     out: where to, or None for a new array."""
@@ -157,7 +162,7 @@ cdef ndarray quick_binary(Plan* p, object a, object b, ndarray out):
         point_at_number(args, steps, 0, a, p.codes[0], number)
         point_at(args, steps, 1, x)
     n = x.size
-    if joins(n, k, True):
+    if is_for_later(n, k, x, y):
         return None
     if out is None:
         out = new_array(p.codes[2], x.ndim, x.shape)
@@ -426,7 +431,7 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
     cdef intp steps[2]
     cdef intp n = x.size
     cdef ndarray out
-    if k.flags & (MAY_RAISE | INVALID_FAILS) or p.nargs != 2 or joins(n, k, True) or not is_near(x) or not (
+    if k.flags & (MAY_RAISE | INVALID_FAILS) or p.nargs != 2 or is_for_later(n, k, x, None) or not is_near(x) or not (
             x.flags & C_CONTIGUOUS or x.ndim == 1):
         return None
     args[0], steps[0] = data_of(x), step_of_line(x)
@@ -442,7 +447,7 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
 cdef ndarray queue_unary(Plan* p, ndarray x):
     """As queue_binary."""
     cdef ndarray out
-    if not p.direct or p.nargs != 2 or not x.flags & C_CONTIGUOUS or not joins(x.size, p.kernel, is_near(x)):
+    if not p.direct or p.nargs != 2 or not x.flags & C_CONTIGUOUS or x.st.pins or not joins(x.size, p.kernel, is_near(x)):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape, True)
     out.st.device = x.st.device

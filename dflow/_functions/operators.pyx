@@ -20,7 +20,7 @@ from dflow._functions.gufunc cimport product
 from dflow._functions.numpy_inline import LATER
 from dflow._tracing.tape cimport check_place, earlier, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers
-from dflow._functions.sequences cimport is_sequence, lent, LENT, numbers_of
+from dflow._functions.sequences cimport is_sequence, lent, numbers_of
 from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary
 from dflow._functions.out cimport cast_error
 from dflow._functions.ufunc cimport ufunc, wrap, call
@@ -118,8 +118,8 @@ cdef object array_operator(int op, object a, object b):
 cdef object operand_of(int op, object x, object beside):
     """NumPy's array, or a sequence, as an array of ours."""
     cdef ndarray made = None
-    if type(x) is cnp.ndarray and is_near(<ndarray>beside) and (<ufunc>(<list>operator_list)[op]).cheap:
-        made = lent(x)
+    if type(x) is cnp.ndarray and is_near(<ndarray>beside):
+        made = lent(x, (<ufunc>(<list>operator_list)[op]).cost)
     return numbers_of(x) if made is None else made
 
 cdef inline bint may_be_numbers(int op, object beside) noexcept:
@@ -187,6 +187,10 @@ cdef object record_inplace(int op, ndarray a, object b):
         set_recording(before)
     stand_for(a, value)
     return a
+
+cdef enum:
+    SEEN = 24000                # bytes of an array that NumPy rather looks at, for its own operators;
+    FEW_BYTES = 4096            # and of NumPy's that are computed apart, and copied there
 
 cdef tuple SEQUENCES = (list, tuple, str, bytes)
 
@@ -327,20 +331,29 @@ cdef PyObject* seen_at_once(PyObject* x) except? NULL:
     """A small array that is there as NumPy sees it, a new reference; NULL: it is none. It stays in memory (see
     engine.spill), though NumPy may give the GIL away."""
     cdef ndarray a = <ndarray>x
-    if a.size * a.itemsize > LENT or not is_near(a) or records(a, None):
+    if a.size * a.itemsize > SEEN or not is_near(a) or records(a, None):
         return NULL
     window = numpys(a)
     Py_INCREF(window)
     return <PyObject*>window
 
 cdef int brought_into(int op, PyObject* theirs, PyObject* x) except -1:
-    """NumPy's array op= another one of ours, computed here; False: NumPy is to ask that."""
-    if records(<object>x, None) or near < 0 or many_devices or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>theirs):
+    """NumPy's array op= one of ours, computed here; False: NumPy is to look at that, or to ask it."""
+    cdef object target = <object>theirs
+    cdef intp nbytes = cnp.PyArray_NBYTES(target)
+    cdef bint seen = (<ndarray>x).size * (<ndarray>x).itemsize <= SEEN and is_near(<ndarray>x)
+    if records(<object>x, None) or near < 0 or many_devices or not cnp.PyArray_ISWRITEABLE(target) or (
+            nbytes > FEW_BYTES and seen):
         return False
-    made = hooks.adopt(<object>theirs)
+    made = (numbers_of(target) if nbytes <= FEW_BYTES and cnp.PyArray_ISCARRAY(target) else
+            array_hooks.memory_borrow(target))
     if not is_ours(made) or (<ndarray>made).flags & READONLY:
         return False
-    inplace_operator(op, made, <object>x)
+    try:
+        inplace_operator(op, made, <object>x)
+    finally:                                            # what np.errstate raises has been written, too
+        if not (<ndarray>made).st.foreign:
+            memcpy(cnp.PyArray_DATA(target), data_of(wait_read(<ndarray>made)), nbytes)
     return True
 
 cdef object unary_operator(int op, object a):

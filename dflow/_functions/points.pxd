@@ -9,6 +9,10 @@ from dflow._array.core cimport ndarray
 cdef ndarray take_points(ndarray a, object key)                         # a[key]; None: the long way must be gone
 cdef bint put_points(ndarray a, object key, object value) except -1     # a[key] = value; whether it was done
 
+# The same of places, or a mask, in an array of NumPy's.
+cdef ndarray take_named(ndarray a, object key)
+cdef bint put_named(ndarray a, object key, object value) except -1
+
 # Under a mask: whether it is one of bools for each element of a, and both are here, small and in order; a[mask]
 cdef bint covered_by(ndarray a, ndarray mask) noexcept
 cdef ndarray quick_select(ndarray a, ndarray mask)                      # None: the long way must be gone

@@ -1,14 +1,15 @@
 """Few elements at places that several indices name: see _functions/points.pxd."""
 
+cimport numpy as cnp
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp, memcpy
-from dflow._kernels.dtypes cimport BOOL, Scalar, integer_at, is_complex, is_integer, itemsizes, LONG, write_scalar
+from dflow._kernels.dtypes cimport BOOL, code_of_num, Scalar, integer_at, is_complex, is_integer, itemsizes, LONG, write_scalar
 from dflow._kernels.kernel cimport intp, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport Storage
 from dflow._array.core cimport *, is_ours
-from dflow._functions.fastpath cimport allocated, count_true, same_shape
+from dflow._functions.fastpath cimport allocated, count_bytes, count_true, same_shape
 from dflow._functions.sequences cimport from_sequence, is_sequence
 
 cdef extern from "Python.h":
@@ -258,3 +259,114 @@ cdef ndarray quick_select(ndarray a, ndarray mask):
     select_loop(args, dims, steps, NULL)
     settings.inlined += 1
     return out
+
+# ---- places that an array of NumPy's names --------------------------------------------------------------------------
+# Its memory is looked at, not copied: one of as many places as a has elements, or so, would take as long to copy.
+
+cdef struct Named:
+    intp n                      # elements that are named
+    intp* at                    # by their indices in a, which is in C order; or NULL:
+    char* mask                  # by what is true in here, of `length` bools
+    intp length
+
+cdef bint find_named(Named* p, ndarray a, object key) noexcept:
+    """False: the long way must be gone."""
+    cdef int i, code = cnp.PyArray_TYPE(key)
+    cdef intp length = a.shape[0] if a.ndim else 0, outside = 0
+    p.length = cnp.PyArray_SIZE(key)
+    if not 0 < p.length <= 4 * settings.inline_cost or a.ndim == 0 or not a.flags & C_CONTIGUOUS or (
+            not cnp.PyArray_ISCARRAY_RO(key)):
+        return False
+    if code == cnp.NPY_BOOL:
+        if p.length > MOST or cnp.PyArray_NDIM(key) != a.ndim or memcmp(cnp.PyArray_DIMS(key), a.shape, a.ndim * sizeof(intp)):
+            return False
+        p.at, p.mask = NULL, <char*>cnp.PyArray_DATA(key)
+        p.n = count_bytes(p.mask, p.length)
+        return True
+    if code != cnp.NPY_INTP or a.ndim != 1:
+        return False
+    p.n, p.at, p.mask = p.length, <intp*>cnp.PyArray_DATA(key), NULL
+    for i in range(p.n):                    # without a branch: the compiler looks at several at once
+        outside |= (p.at[i] + length) | (length - 1 - p.at[i])
+    return outside >= 0
+
+ctypedef fused number:                      # by its size
+    int32_t
+    int64_t
+
+cdef inline void take_each(Named* p, number* source, number* out, intp length) noexcept nogil:
+    cdef intp i
+    for i in range(p.n):
+        out[i] = source[p.at[i] + length if p.at[i] < 0 else p.at[i]]
+
+cdef inline void put_each(Named* p, number* source, intp by, number* out, intp length) noexcept nogil:
+    cdef intp i
+    for i in range(p.n):
+        out[p.at[i] + length if p.at[i] < 0 else p.at[i]] = source[i * by]
+
+cdef inline intp next_named(Named* p, ndarray a, intp i, intp* seen) noexcept nogil:
+    """The index in a of the i-th element that is named. seen: of a mask, how many bools."""
+    if p.at != NULL:
+        return p.at[i] + a.shape[0] if p.at[i] < 0 else p.at[i]
+    while not p.mask[seen[0]]:
+        seen[0] += 1
+    seen[0] += 1
+    return seen[0] - 1
+
+cdef ndarray take_named(ndarray a, object key):
+    cdef Named p
+    cdef intp i, seen = 0, size = a.itemsize
+    cdef ndarray out
+    cdef char* source
+    if not is_here(a) or not find_named(&p, a, key):
+        return None
+    if p.at != NULL:
+        out = allocated(a.code, cnp.PyArray_NDIM(key), <intp*>cnp.PyArray_DIMS(key))
+    else:
+        out = allocated(a.code, 1, &p.n)
+    source = data_of(a)                     # not before: what is allocated may wait for room
+    if not is_here(a):
+        return None
+    if p.at != NULL and size == 8:
+        take_each(&p, <int64_t*>source, <int64_t*>data_of(out), a.shape[0])
+    elif p.at != NULL and size == 4:
+        take_each(&p, <int32_t*>source, <int32_t*>data_of(out), a.shape[0])
+    else:
+        for i in range(p.n):
+            move(data_of(out) + i * size, source + next_named(&p, a, i, &seen) * size, size)
+    settings.inlined += 1
+    return out
+
+cdef bint put_named(ndarray a, object key, object value) except -1:
+    cdef Named p
+    cdef Scalar room
+    cdef char* source = <char*>&room
+    cdef char* first = a.st.data
+    cdef intp i, seen = 0, size = a.itemsize, by = 0
+    if not is_idle(a.st, direct) or not find_named(&p, a, key):
+        return False
+    if type(value) is cnp.ndarray:
+        by = 1
+        source = <char*>cnp.PyArray_DATA(value)
+        if code_of_num(cnp.PyArray_TYPE(value)) != a.code or not cnp.PyArray_ISCARRAY_RO(value) or (
+                cnp.PyArray_NDIM(value) != (cnp.PyArray_NDIM(key) if p.at != NULL else 1)
+                or cnp.PyArray_SIZE(value) != p.n or p.at != NULL and memcmp(
+                    cnp.PyArray_DIMS(value), cnp.PyArray_DIMS(key), cnp.PyArray_NDIM(key) * sizeof(intp))
+                or source < first + a.st.nbytes and first < source + cnp.PyArray_NBYTES(value)):
+            return False
+    elif type(value) is int or type(value) is float or type(value) is bool:
+        write_scalar(value, a.code, source)
+    else:
+        return False
+    if <char*>cnp.PyArray_DATA(key) < first + a.st.nbytes and (
+            first < <char*>cnp.PyArray_DATA(key) + cnp.PyArray_NBYTES(key)):
+        return False
+    if p.at != NULL and size == 8:
+        put_each(&p, <int64_t*>source, by, <int64_t*>data_of(a), a.shape[0])
+    elif p.at != NULL and size == 4:
+        put_each(&p, <int32_t*>source, by, <int32_t*>data_of(a), a.shape[0])
+    else:
+        for i in range(p.n):
+            move(data_of(a) + next_named(&p, a, i, &seen) * size, source + i * by * size, size)
+    settings.inlined += 1
+    return True

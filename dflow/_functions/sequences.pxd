@@ -2,6 +2,7 @@
 
 Large ones that are only read need not be: lent() looks at NumPy's memory, and what is launched on that is done when it
 returns, by all workers. That takes no longer than the copy, where the operation is cheap and what is beside it there.
+It pays where a copy would not be used at once, but by a task.
 """
 
 cimport numpy as cnp
@@ -12,9 +13,9 @@ from dflow._array.core cimport ndarray
 # gives them, or as `code`; None for any other, and what does not fit.
 cdef ndarray from_sequence(object x, int code=*)
 cdef ndarray from_numpys(object x)                      # a NumPy array; None, if it is not of numbers
-cdef enum:
-    LENT = 1 << 15          # bytes up to which an array is rather copied
-cdef ndarray lent(object x)                             # a NumPy array to be read; None: it is small, or cannot be
+cdef float COPYING                                      # nanoseconds an element: of an operation that does little more
+# A NumPy array for an operation that takes so many nanoseconds an element; None: it is small, or dear, or cannot be.
+cdef ndarray lent(object x, float cost)
 cpdef ndarray to_read(object x)                         # as_array, lent where that can be: for cheap operations alone
 cdef object of_theirs(object x)
 cdef inline object as_ours(object x):                   # the same, if it has axes; anything else as it is
@@ -25,4 +26,4 @@ cdef inline bint is_sequence(object x) noexcept:
 cdef ndarray as_operand(object x)                       # as_array, by the above where that can be
 # With arrays in place of NumPy's, and of sequences; None, where there are none, or without `sequences` something that is
 # no array or Python's number.
-cdef tuple with_arrays(PyObject** inputs, Py_ssize_t n, bint cheap, bint sequences)
+cdef tuple with_arrays(PyObject** inputs, Py_ssize_t n, float cost, bint sequences)

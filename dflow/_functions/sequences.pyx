@@ -6,9 +6,10 @@ from libc.string cimport memcmp, memcpy
 from dflow._kernels.dtypes cimport BOOL, code_of_num, DOUBLE, EXACT, in_range, is_integer, itemsizes, LONG, write_parts
 from dflow._kernels.kernel cimport intp
 from dflow._base.thread_state cimport many_devices, near, recorders
+from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.core cimport (
-    SCALAR, as_array, data_of, from_numpy, hooks, is_near, is_ours, ndarray, new_array)
+    array_hooks, SCALAR, as_array, data_of, from_numpy, is_near, is_ours, ndarray, new_array)
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object)
@@ -18,6 +19,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     DEPTH = 8
+    DEAR = 1                    # nanoseconds an element takes at most for which it is worth to wait
 
 cdef inline int natural(object item) noexcept:
     """The type that a Python number is given; -1: it is none of these."""
@@ -141,14 +143,17 @@ cdef ndarray from_numpys(object x):
     cdef int code = code_of_num(cnp.PyArray_TYPE(x))
     return None if code < 0 else from_numpy(x, code)
 
-cdef ndarray lent(object x):
-    if cnp.PyArray_NBYTES(x) <= LENT or recorders or near < 0 or many_devices:      # a record, or a graph, keeps it
+COPYING = 0.16
+
+cdef ndarray lent(object x, float cost):
+    if cost > DEAR or cnp.PyArray_SIZE(x) * cost <= settings.tiny_cost or (
+            recorders or near < 0 or many_devices):         # a record, or a graph, keeps it
         return None
-    made = hooks.adopt(x)
+    made = array_hooks.memory_borrow(x)
     return made if is_ours(made) else None
 
 cpdef ndarray to_read(object x):
-    cdef ndarray found = lent(x) if type(x) is cnp.ndarray else None
+    cdef ndarray found = lent(x, COPYING) if type(x) is cnp.ndarray else None
     return as_array(x) if found is None else found
 
 cdef object of_theirs(object x):
@@ -172,14 +177,14 @@ cdef ndarray numbers_of(object x):
                 return None
     return as_array(x)
 
-cdef tuple with_arrays(PyObject** inputs, Py_ssize_t n, bint cheap, bint sequences):
+cdef tuple with_arrays(PyObject** inputs, Py_ssize_t n, float cost, bint sequences):
     cdef list found
     cdef Py_ssize_t i
-    cdef bint any_made = False
+    cdef bint any_made = False, there = True
     for i in range(n):
         x = <object>inputs[i]
         if is_ours(x):
-            cheap &= is_near(<ndarray>x)
+            there &= is_near(<ndarray>x)
         elif type(x) is cnp.ndarray or sequences and is_sequence(x):
             any_made = True
         elif not sequences and type(x) is not float and type(x) is not int:
@@ -191,7 +196,7 @@ cdef tuple with_arrays(PyObject** inputs, Py_ssize_t n, bint cheap, bint sequenc
         x = <object>inputs[i]
         made = None
         if type(x) is cnp.ndarray:
-            made = lent(x) if cheap else None
+            made = lent(x, cost) if there else None
             made = from_numpys(x) if made is None else made
         elif is_sequence(x):
             made = from_sequence(x)

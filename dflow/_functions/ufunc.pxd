@@ -11,7 +11,7 @@ cdef class ufunc:
     cdef readonly int nin
     cdef readonly int nout
     cdef object name
-    cdef bint cheap             # computing takes little longer than to copy
+    cdef float cost             # nanoseconds for one element, roughly
     cdef bint reorderable       # it may be reduced along several axes
     cdef object core            # parsed signature of a gufunc, or None
     cdef dict plans             # tuple of kinds: address of a Plan

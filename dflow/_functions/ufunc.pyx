@@ -27,7 +27,7 @@ from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.registry import COMPARISONS, COSTS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
 from dflow._functions.scalars cimport function_of_numbers, number_kind
-from dflow._functions.sequences cimport as_operand, to_read, with_arrays
+from dflow._functions.sequences cimport as_operand, COPYING, to_read, with_arrays
 from dflow._functions.gufunc cimport (
     access_whole, along_axis, core_names, core_results, core_sizes, launch_core, product, product_into,
     small_product)
@@ -655,7 +655,7 @@ cdef object call_by_vector(ufunc u, PyObject** args, size_t flags, PyObject* nam
           nargs == u.nin + 1 and u.numpy is not np.maximum and u.numpy is not np.minimum      # which are to name it
           ) and is_ours(<object>args[u.nin]):
         quick = quick_call(u, args, <object>args[u.nin])
-    given = with_arrays(args, nargs, u.cheap, False) if quick is None and names == NULL and nargs == u.nin else None
+    given = with_arrays(args, nargs, u.cost, False) if quick is None and names == NULL and nargs == u.nin else None
     if given is not None:
         quick = quick_call(u, PySequence_Fast_ITEMS(given), None)
     if quick is not None:
@@ -711,7 +711,7 @@ cdef class ufunc:
         self.nout = numpy_ufunc.nout
         self.name = numpy_ufunc.__name__
         self.core = parse_signature(numpy_ufunc.signature)
-        self.cheap = COSTS.get(self.name, 1 - hasattr(np, self.name)) < 1
+        self.cost = COSTS.get(self.name, COPYING if hasattr(np, self.name) else 20)
         self.reorderable = numpy_ufunc.identity is not None or self.name in REORDERABLE
         self.plans, self.others = {}, {}
 
@@ -745,7 +745,7 @@ cdef class ufunc:
         if (where is True and dtype is None and casting == "same_kind" and order == "K" and signature is None
                 and axes is None and axis is None and keepdims is NO_VALUE and not unknown and len(inputs) == self.nin):
             if not overridden(inputs, None, True):
-                inputs = with_arrays(PySequence_Fast_ITEMS(inputs), self.nin, self.cheap, True) or inputs
+                inputs = with_arrays(PySequence_Fast_ITEMS(inputs), self.nin, self.cost, True) or inputs
             quick = quick_call(self, PySequence_Fast_ITEMS(inputs), out)
             if quick is not None:
                 return quick

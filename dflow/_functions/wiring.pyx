@@ -9,7 +9,7 @@ from dflow._functions.operators cimport (
     binary_operator, brought_into, inplace_operator, seen_at_once, unary_operator)
 from dflow._functions.advanced_indexing import offsets, where
 from dflow._functions.basic_indexing import Iterator
-from dflow._functions.buffers cimport end_buffer, fill_buffer
+from dflow._functions.buffers cimport borrow, end_buffer, fill_buffer
 from dflow._functions.buffers import adopt
 from dflow._functions.constructors import copy_order
 from dflow._functions.host_task import host, wait_for_seconds
@@ -27,6 +27,7 @@ array_hooks.operator_inplace = inplace_operator
 array_hooks.operator_unary = unary_operator
 array_hooks.buffer_fill = fill_buffer
 array_hooks.buffer_end = end_buffer
+array_hooks.memory_borrow = borrow
 numpy_sees(seen_at_once, brought_into)
 
 selection_hooks.advanced_get = get_selected
@@ -49,7 +50,8 @@ hooks.where = where
 
 def check():
     check_hooks("_array.core", &array_hooks, sizeof(ArrayHooks),
-                "index_get index_item index_set operator_binary operator_inplace operator_unary buffer_fill buffer_end")
+                "index_get index_item index_set operator_binary operator_inplace operator_unary buffer_fill buffer_end "
+                "memory_borrow")
     check_hooks("_functions.basic_indexing", &selection_hooks, sizeof(SelectionHooks), "advanced_get advanced_set")
 
 check()

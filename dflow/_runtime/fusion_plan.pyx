@@ -223,7 +223,7 @@ cdef bint place_storages(GroupPlan* g, Task* leader, Table* table) noexcept nogi
 cdef inline int pick_register(GroupPlan* g, Used* u) noexcept nogil:
     """A register for a result, or MEMORY if it is referred to from outside the group."""
     # more than this group's accesses (if not, no more can come), or others see the memory
-    if load_int(&u.storage.refs) != u.uses or u.storage.foreign == OTHERS:
+    if load_int(&u.storage.refs) != u.uses or u.storage.foreign & OTHERS:
         return MEMORY
     g.saved += u.storage.nbytes
     g.nregisters += 1

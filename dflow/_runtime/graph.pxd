@@ -53,6 +53,7 @@ cdef struct Access:
 cdef enum Foreignness:      # of a storage's data: they are
     OTHERS = 1              # somebody else's, who may look at them, or a file's
     OURS_ALONE = 2          # of a kind of memory that does not come from the allocator
+    BORROWED = OTHERS | 4   # for one operation: nobody finds it, and it ends with its last reference
 
 cdef struct Storage:
     int refs                # atomic: handles and unfinished tasks
@@ -136,7 +137,8 @@ cdef struct Task:
 cdef unsigned int era                                                # GIL; raised as a thread begins to note launches
 cdef Storage* storage_new(size_t nbytes, bint pending) noexcept      # GIL; NULL: no memory. pending: allocate later
 # GIL; over memory that `owner` keeps alive, of OTHERS. Its last reference gives `owner` (a reference, too) away, whose
-# end is to call storage_end_foreign(): until then somebody who finds it may storage_revive() it.
+# end is to call storage_end_foreign(): until then somebody who finds it may storage_revive() it. (BORROWED: that is set
+# by who made it, and none of this need be.)
 cdef Storage* storage_foreign(char* data, size_t nbytes, PyObject* owner) noexcept
 cdef bint storage_revive(Storage* s) noexcept nogil                  # a reference; False: it had its last one
 cdef void storage_end_foreign(Storage* s) noexcept                   # GIL

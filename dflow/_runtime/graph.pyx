@@ -156,9 +156,12 @@ cdef void end_foreign(Storage* s) noexcept nogil:
     """Its last reference is gone: what is not freed here ends with the owner, which needs the GIL."""
     if s.poison != NULL:
         poison_unref(s.poison)
+    cdef PyObject* owner = (<Foreign*>s).owner
     if s.twin != NULL:
         bury(s.twin)
-    bury((<Foreign*>s).owner)
+    if s.foreign == BORROWED:
+        cell_free_nogil(STORAGES, s, sizeof(Foreign))
+    bury(owner)
 
 cdef long long bytes_live() noexcept nogil:
     return load_i64(&bytes_made) - load_i64(&bytes_ended) - load_i64(&bytes_ended_nogil) - load_i64(&spilled_bytes)

@@ -67,6 +67,8 @@ def _dot(self, /, b, out=None):
 
 def _beside(a, b):
     """Arrays of ours; one may stay NumPy's beside one of ours, whose operators know what to do with it."""
+    if type(a) is ndarray and type(b) is numpy.ndarray or type(b) is ndarray and type(a) is numpy.ndarray:
+        return a, b
     if type(a) is not numpy.ndarray or type(b) is numpy.ndarray and a.size < b.size:
         a = as_array(a)
     return (a, b) if type(b) is numpy.ndarray and is_array(a) else (a, as_array(b))

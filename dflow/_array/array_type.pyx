@@ -43,6 +43,7 @@ cdef extern from "_array/deferring.h":
     seeing seen_by_numpy
     bringing into_numpys
     void let_defer(int code, PyTypeObject* numpys)
+    int let_dot_defer(object function) except -1
 
 cdef object array_class = None
 cdef object map_class = None            # of arrays over files
@@ -233,6 +234,10 @@ cdef void make_types(type cls) except *:
         if DTYPES[code].type in LONG:               # the others equal what is registered
             (numbers.Complex if is_complex(code) else numbers.Real).register(<type><object>element_types[code])
     (<PyObject*>cls).ob_type = <PyTypeObject*>ArrayType
+
+def numpys_dot(function):
+    """Let function(theirs, ours) be called for theirs.dot(ours)."""
+    let_dot_defer(function)
 
 cdef void numpy_sees(seeing seen, bringing into) noexcept:
     global seen_by_numpy, into_numpys

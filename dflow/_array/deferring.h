@@ -129,6 +129,33 @@ static const richcmpfunc comparisons_now[DEFERRING] = {
     compare_7, compare_8, compare_9, compare_10, compare_11, compare_12, compare_13,
     compare_14, compare_15, compare_16, compare_17, compare_NUMPYS_ARRAY};
 
+/* theirs.dot(ours), too, as theirs @ ours. A method is called by way of its definition. */
+typedef PyObject *(*method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+static method dot_before;
+static PyObject *dot_of_ours;
+
+static PyObject *dot(PyObject *a, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (n != 1 || names != NULL || !is_one_of_ours(args[0]) || Py_TYPE(a) != numpys_array)
+        return dot_before(a, args, n, names);
+    return PyObject_CallFunctionObjArgs(dot_of_ours, a, args[0], NULL);
+}
+
+static int let_dot_defer(PyObject *function) {
+    PyObject *descriptor = PyObject_GetAttrString((PyObject *)numpys_array, "dot");
+    PyMethodDef *definition;
+    if (descriptor == NULL) return -1;
+    Py_XSETREF(dot_of_ours, Py_NewRef(function));
+    if (Py_IS_TYPE(descriptor, &PyMethodDescr_Type)) {
+        definition = ((PyMethodDescrObject *)descriptor)->d_method;
+        if (definition->ml_flags == (METH_FASTCALL | METH_KEYWORDS) && dot_before == NULL) {
+            dot_before = (method)(void (*)(void))definition->ml_meth;
+            definition->ml_meth = (PyCFunction)(void (*)(void))dot;
+        }
+    }
+    Py_DECREF(descriptor);
+    return 0;
+}
+
 #define TAKE_OVER(slot) if (theirs->slot && operators_now[n].slot) theirs->slot = operators_now[n].slot
 
 /* Of the type of a code, once. */

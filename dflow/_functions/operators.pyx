@@ -115,6 +115,19 @@ cdef object array_operator(int op, object a, object b):
                 return out
     return long_operator(op, u, a, b, i >= 0 and j >= 0)
 
+cdef inline bint is_matrix(object x) noexcept:
+    """Whether it is an array, ours or NumPy's, of one axis or two."""
+    return 0 < ((<ndarray>x).ndim if is_ours(x) else cnp.PyArray_NDIM(x) if type(x) is cnp.ndarray else 0) < 3
+
+def product_of_matrices(a, b):
+    """a @ b, of matrices or vectors, one of which is ours; None: it is something else, or their shapes do not fit."""
+    if not is_matrix(a) or not is_matrix(b) or not is_ours(a) and not is_ours(b):
+        return None
+    try:
+        return array_operator(MATMUL, a, b) if not records(a, b) else record_operator(MATMUL, a, b)
+    except ValueError:
+        return None
+
 cdef object operand_of(int op, object x, object beside):
     """NumPy's array, or a sequence, as an array of ours."""
     cdef ndarray made = None

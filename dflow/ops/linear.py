@@ -6,9 +6,11 @@ import operator
 import numpy
 from numpy.lib.array_utils import normalize_axis_index
 
+from dflow._array.array_type import numpys_dot
 from dflow._array.core import array as as_array
 from dflow._array.core import is_array, ndarray
 from dflow._functions.interop import foreign
+from dflow._functions.operators import product_of_matrices
 from dflow._functions.out import check_out, in_order_alike
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import diagonal
@@ -67,8 +69,6 @@ def _dot(self, /, b, out=None):
 
 def _beside(a, b):
     """Arrays of ours; one may stay NumPy's beside one of ours, whose operators know what to do with it."""
-    if type(a) is ndarray and type(b) is numpy.ndarray or type(b) is ndarray and type(a) is numpy.ndarray:
-        return a, b
     if type(a) is not numpy.ndarray or type(b) is numpy.ndarray and a.size < b.size:
         a = as_array(a)
     return (a, b) if type(b) is numpy.ndarray and is_array(a) else (a, as_array(b))
@@ -80,6 +80,9 @@ def _beside(a, b):
     "e, np.zeros((3, 2))", method=_dot, close=True)
 def dot(a, b, out=None):
     """The sum over a's last axis and b's last but one (or only): for vectors and matrices, the matrix product."""
+    result = product_of_matrices(a, b)
+    if result is not None:
+        return result if out is None else give(result, out)
     if type(a) is not ndarray or type(b) is not ndarray:
         a, b = _beside(a, b)
     n, m = a.ndim, b.ndim
@@ -97,6 +100,9 @@ def dot(a, b, out=None):
         _aligned(a, b, -1, -2 if m > 1 else 0)
         result = tensordot(a, b, ((n - 1,), (m - 2 if m > 1 else 0,)))
     return result if out is None else give(out, result)
+
+
+numpys_dot(dot)
 
 
 @op("v, v", "c, c", "a, a", "a, v", "2, 3", "i, i", close=True)

@@ -19,6 +19,8 @@ pytestmark = pytest.mark.core
 OPERATORS = "+ - * / // % ** & | ^ << >> < <= == != > >= @".split()
 VIEWS = ("{0}", "{0}", "{0}", "{0}[::-1]", "{0}[:, ::2]", "{0}[0]", "{0}[:, :1]", "{0}.T", "{0}[-1, -1]", "{0}[:0]",
          "{0}[0, 0:1]", "{0}[0, 0, ...]", "{0}[1::2]")
+ROWS = ("N[0]", "N[0]", "N[-1]", "N[:1]", "N", "a[0]", "[1] * N.shape[1]", "N[0, :1]", "N[:, 0]", "N[0].astype('f4')",
+        "N[0, 0]", "N[0][::-1]")
 UFUNCS = "add multiply subtract maximum less hypot power logical_and arctan2".split()
 
 
@@ -66,9 +68,10 @@ def two_types(random):
 
 
 def pair(random):
-    """One of ours and one of NumPy's, of one shape."""
+    """One of ours and one of NumPy's, of one shape; from some size on NumPy's memory is not copied."""
     one, other = two_types(random)
-    shape = length(random, 1.6), length(random, 1.6)
+    most = 2.4 if random.random() < 0.15 else 1.6
+    shape = length(random, most), length(random, most)
     return {"a": drawn(random, one, shape), "N": drawn(random, other, shape)}
 
 
@@ -119,6 +122,19 @@ def test_functions(seed, engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("seed", range(10))
+def test_reductions(seed, engine):
+    """Of whole numbers, whose sums are the same in any order."""
+    random = numpy.random.default_rng([seed, 16])
+    for _ in range(25):
+        arrays = {"N": drawn(random, random.choice(["i8", "i4", "u1", "?"]), pair(random)["N"].shape)}
+        name = random.choice("sum max min any all argmax argmin mean average prod std median sort unique".split())
+        axis = random.choice(["", ", axis=0", ", axis=1", ", axis=-1"]) if name != "unique" else ""
+        rounded = ".round(9)" * (name in ("mean", "average", "std"))
+        check(arrays, f"r = np.{name}({operand(random, 'N')}{axis}){rounded}", engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(10))
 def test_products(seed, engine):
     """Of whole numbers, whose sums are the same in any order; from some size on NumPy's memory is not copied."""
     random = numpy.random.default_rng([seed, 15])
@@ -131,7 +147,8 @@ def test_products(seed, engine):
                               "N[:, ::2] @ a[0, ::2]", "np.dot(N, a[0])", "np.dot(a[:, 0], N)", "np.dot(N, N[0])",
                               "np.dot(N, N.T)", "np.dot(N[0], a[0])", "N @ a[0, 0]", "np.dot(a, N)",
                               "np.matmul(N, a[0])", "np.inner(N, a)", "(a + a)[0] @ N.T", "np.dot(N[0, 0], a)",
-                              "np.dot(N.astype(object)[:2, :2], a[0, :2])", "np.dot(N, [1] * N.shape[1])"])
+                              "np.dot(N.astype(object)[:2, :2], a[0, :2])", "np.dot(N, [1] * N.shape[1])",
+                              "N.dot(a[0])", "N.T.dot(a)", "N[0].dot(a[0])", "N.dot(a)", "N[:, ::2].dot(a[0, ::2])"])
         check(arrays, f"r = {text}", engine, ours="object" not in text)
 
 
@@ -152,6 +169,67 @@ def test_subscripts(seed, engine):
             "slice(1, None)", "N[1:]"), ("numpy.int64(0)", "N[0]"), ("...", "N"), ("K", "3"), ("M", "0.5"), (
             "K", "N[0]"), ("M", "N[:1]"), ("K, ...", "N[K]"), ("K.reshape(-1, 1)", "N[:1]")])
         check(arrays, f"r = a[{key}]" if random.random() < 0.5 else f"a[{key}] = {value}", engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(20))
+def test_subscripts_of_numpys_arrays(seed, engine):
+    """By places and masks of ours, and what is stored there of ours: they stay NumPy's."""
+    random = numpy.random.default_rng([seed, 17])
+    for _ in range(25):
+        one, other = two_types(random)
+        shape = (length(random, 1.5), length(random, 1.2))[:random.integers(1, 3)]
+        n, count = shape[0], length(random, 1)
+        arrays = {"a": drawn(random, one, shape), "N": drawn(random, other, shape),
+                  "k": random.integers(-n, n + (random.random() < 0.05), count, random.choice(["i8", "i4"])),
+                  "m": drawn(random, "?", shape), "b": drawn(random, "?", n + (random.random() < 0.05))}
+        key, value = random.choice([("k", "a[k]"), ("k", "a[:1]"), ("m", "a[m]"), ("b", "a[b]"), ("k[0]", "a[0]"), (
+            "slice(1, None)", "a[1:]"), ("0", "a[-1]"), ("...", "a"), ("k", "3"), ("m", "0.5"), ("m", "a[m][0]"), (
+            "m", "a[:1]"), ("k, ...", "a[k]"), ("k.reshape(-1, 1)", "a[:1]"), ("0", "a[..., 0]"), (":", "a[::-1]")])
+        if random.random() < 0.4:
+            check(arrays, f"r = numpy.array(N[{key}])", engine, ours=False)
+        else:
+            check(arrays, f"N[{key}] = {value}\nr = N.copy()", engine, ours=False)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(10))
+def test_lists_of_numpys_arrays(seed, engine):
+    random = numpy.random.default_rng([seed, 18])
+    for _ in range(25):
+        arrays = pair(random)
+        items = [str(random.choice(ROWS)) for _ in range(length(random, 0.7))]
+        if random.random() < 0.6:
+            items = items[:1] * len(items)
+        text = f"[{', '.join(items)}]"
+        text = f"[{text}, {text}]" if random.random() < 0.2 else text
+        check(arrays, f"r = np.array({text}{random.choice(['', '', ', float', ', N.dtype'])})", engine)
+
+
+@pytest.mark.parametrize("n", [5, 600, 4_000, 50_000])
+def test_memory_that_is_ours_too(n):
+    """What NumPy's array shows may be an array's of ours, which either side writes to."""
+    N = numpy.arange(float(n))
+    w = np.asarray(N, copy=False)
+    w += N[::-1]
+    assert N.tolist() == w.tolist() == [n - 1] * n
+    N *= w
+    assert w.tolist() == [(n - 1) ** 2] * n
+    w[:] = numpy.arange(n)
+    w[1:] = N[:-1]
+    assert N.tolist() == [0, *range(n - 1)]
+    w[numpy.arange(n)] = N[::-1].copy()
+    seen = numpy.asarray(w + 1)
+    seen += w
+    w[:2] = seen[-2:]
+    assert N[:3].tolist() == [*seen[-2:].tolist(), n - 4]
+
+
+def test_what_numpys_errstate_raises_has_been_written():
+    x, a = numpy.array([1e308, 1.0]), np.array([1e308, 2.0])
+    with numpy.errstate(over="raise"), pytest.raises(FloatingPointError):
+        x += a
+    assert x.tolist() == [numpy.inf, 3]
 
 
 def test_what_numpy_writes_of_what_is_pending():

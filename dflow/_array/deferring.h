@@ -2,9 +2,9 @@
  *
  * By itself theirs * ours would be ours, too, but as a call of NumPy's ufunc, which has tuples made, and asks both
  * operands' types for __array_ufunc__: 0.9 microseconds. So each operator of NumPy's types first looks at the right
- * operand, and goes on as before, a nanosecond later, unless that is ours. What is written to NumPy's array, and what is
- * chosen from it, is NumPy's: theirs += ours is done by into_numpys(), and else of ours NumPy sees what seen_by_numpy()
- * gives. Where these do nothing, NumPy asks as before.
+ * operand, and goes on as before, a nanosecond later, unless that is ours. What is written to NumPy's array, and what
+ * is chosen from it, is NumPy's: theirs += ours is done by into_numpys(), and else of ours NumPy sees what
+ * seen_by_numpy() gives. Where these do nothing, NumPy asks as before.
  */
 #ifndef DFLOW_DEFERRING_H
 #define DFLOW_DEFERRING_H

@@ -333,16 +333,16 @@ def adopt(window, bint alone=False):
     return window if s == NULL else view_of(s, window)
 
 cdef object borrow(object window):
-    """adopt() for an operation that is done when it returns: nobody finds that storage, nor needs to, as nothing is ever
-    pending on it, and nobody has the memory in another one."""
+    """adopt() for an operation that is done when it returns: nobody finds that storage, nor needs to, as nothing is
+    ever pending on it, and nobody has the memory in another one."""
     cdef size_t start = 0, end = 0
     cdef Py_ssize_t i = 0
     cdef Storage* s
     cdef object root = window
     while type(root) is cnp.ndarray and cnp.PyArray_BASE(root) != NULL:
         root = <object>cnp.PyArray_BASE(root)
-    if type(root) is not cnp.ndarray or code_of_num(cnp.PyArray_TYPE(window)) < 0 or cnp.PyArray_SIZE(window) == 0 or not (
-            cnp.PyArray_ISALIGNED(window) and cnp.PyArray_ISNOTSWAPPED(window)):
+    if type(root) is not cnp.ndarray or code_of_num(cnp.PyArray_TYPE(window)) < 0 or not (
+            cnp.PyArray_SIZE(window) and cnp.PyArray_ISALIGNED(window) and cnp.PyArray_ISNOTSWAPPED(window)):
         return adopt(window)
     bounds(window, &start, &end)
     if starts:

@@ -81,6 +81,15 @@ cdef ndarray of_numbers(object x, object dtype):
     except TypeError:           # no type of ours
         return None
 
+cdef object cast_within(object x, int code):
+    """Lists with their arrays as that type, each by itself: what holds them all might hold less, as a double integers.
+    Numbers may not fit where their arrays would be cast: they stay."""
+    if is_sequence(x):
+        return [cast_within(item, code) for item in x]
+    if not (is_ours(x) or type(x) is np.ndarray) or x.ndim == 0:
+        return x
+    return as_array(x).astype(DTYPES[code], copy=False)
+
 cpdef ndarray converted(object x, object dtype=None):
     """An ndarray: x itself if it is one of that type, a view of x if of one that equals it, else a copy."""
     cdef int code
@@ -94,7 +103,8 @@ cpdef ndarray converted(object x, object dtype=None):
         if found is not None:
             return found
     if holds_arrays(x):
-        return stored(x, code_of(dtype))
+        code = code_of(dtype)
+        return stored(cast_within(x, code), code)
     descr = native(dtype)
     array = numpy_array(x, descr)
     try:

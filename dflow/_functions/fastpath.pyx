@@ -447,7 +447,8 @@ cdef ndarray quick_unary(Plan* p, ndarray x):
 cdef ndarray queue_unary(Plan* p, ndarray x):
     """As queue_binary."""
     cdef ndarray out
-    if not p.direct or p.nargs != 2 or not x.flags & C_CONTIGUOUS or x.st.pins or not joins(x.size, p.kernel, is_near(x)):
+    if not p.direct or p.nargs != 2 or not x.flags & C_CONTIGUOUS or x.st.pins or not (
+            joins(x.size, p.kernel, is_near(x))):
         return None
     out = new_array(p.codes[1], x.ndim, x.shape, True)
     out.st.device = x.st.device

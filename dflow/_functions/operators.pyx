@@ -113,7 +113,12 @@ cdef object array_operator(int op, object a, object b):
             out = product(p, <ndarray>a, <ndarray>b)
             if out is not None:
                 return out
+    if op == MATMUL and is_scalar(a) and is_scalar(b):
+        return NotImplemented
     return long_operator(op, u, a, b, i >= 0 and j >= 0)
+
+cdef inline bint is_scalar(object x) noexcept:
+    return (<ndarray>x).flags & SCALAR if is_ours(x) else isinstance(x, (int, float, complex, np.generic))
 
 cdef inline bint is_matrix(object x) noexcept:
     """Whether it is an array, ours or NumPy's, of one axis or two."""
@@ -346,7 +351,7 @@ cdef PyObject* seen_at_once(PyObject* x) except? NULL:
     cdef ndarray a = <ndarray>x
     if a.size * a.itemsize > SEEN or not is_near(a) or records(a, None):
         return NULL
-    window = numpys(a)
+    window = numpys(a) if a.flags & SCALAR else numpy_window(a)
     Py_INCREF(window)
     return <PyObject*>window
 

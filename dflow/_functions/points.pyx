@@ -4,7 +4,8 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp, memcpy
-from dflow._kernels.dtypes cimport BOOL, code_of_num, Scalar, integer_at, is_complex, is_integer, itemsizes, LONG, write_scalar
+from dflow._kernels.dtypes cimport (
+    BOOL, code_of_num, Scalar, integer_at, is_complex, is_integer, itemsizes, LONG, write_scalar)
 from dflow._kernels.kernel cimport intp, MAXDIMS
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport Storage
@@ -278,7 +279,8 @@ cdef bint find_named(Named* p, ndarray a, object key) noexcept:
             not cnp.PyArray_ISCARRAY_RO(key)):
         return False
     if code == cnp.NPY_BOOL:
-        if p.length > MOST or cnp.PyArray_NDIM(key) != a.ndim or memcmp(cnp.PyArray_DIMS(key), a.shape, a.ndim * sizeof(intp)):
+        if p.length > MOST or cnp.PyArray_NDIM(key) != a.ndim or (
+                memcmp(cnp.PyArray_DIMS(key), a.shape, a.ndim * sizeof(intp))):
             return False
         p.at, p.mask = NULL, <char*>cnp.PyArray_DATA(key)
         p.n = count_bytes(p.mask, p.length)
@@ -356,6 +358,8 @@ cdef bint put_named(ndarray a, object key, object value) except -1:
             return False
     elif type(value) is int or type(value) is float or type(value) is bool:
         write_scalar(value, a.code, source)
+    elif is_ours(value) and (<ndarray>value).ndim == 0 and (<ndarray>value).code == a.code and is_here(<ndarray>value):
+        memcpy(source, data_of(<ndarray>value), size)
     else:
         return False
     if <char*>cnp.PyArray_DATA(key) < first + a.st.nbytes and (

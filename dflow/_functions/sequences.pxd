@@ -24,6 +24,6 @@ cdef ndarray numbers_of(object x)                       # either of these, or a 
 cdef inline bint is_sequence(object x) noexcept:
     return type(x) is list or type(x) is tuple
 cdef ndarray as_operand(object x)                       # as_array, by the above where that can be
-# With arrays in place of NumPy's, and of sequences; None, where there are none, or without `sequences` something that is
-# no array or Python's number.
+# With arrays in place of NumPy's, and of sequences; None, where there are none, or without `sequences` something that
+# is no array or Python's number.
 cdef tuple with_arrays(PyObject** inputs, Py_ssize_t n, float cost, bint sequences)

@@ -82,7 +82,7 @@ def dot(a, b, out=None):
     """The sum over a's last axis and b's last but one (or only): for vectors and matrices, the matrix product."""
     result = product_of_matrices(a, b)
     if result is not None:
-        return result if out is None else give(result, out)
+        return result if out is None else give(out, result)
     if type(a) is not ndarray or type(b) is not ndarray:
         a, b = _beside(a, b)
     n, m = a.ndim, b.ndim

@@ -11,8 +11,9 @@ GPU = Path(__file__).parent / "gpu"
 COMMAND = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "python_files=check_*.py"]
 
 
-@pytest.mark.parametrize("part, gpus", [("oracle", 1), ("oracle", 2), ("devices", 2),
-                                        pytest.param("values", 2, marks=pytest.mark.once)])
+@pytest.mark.parametrize("part, gpus", [("oracle", 2), ("devices", 2),
+                                        *[pytest.param(*part, marks=pytest.mark.once)
+                                          for part in (("oracle", 1), ("values", 2))]])
 @pytest.mark.slow
 def test_on_gpus(part, gpus):
     done = subprocess.run([*COMMAND, str(GPU / f"check_{part}.py")], capture_output=True, text=True, timeout=280,

@@ -53,6 +53,9 @@ def _in_blas(function):
     return within
 
 
+_by_lapack = {name: _in_blas(getattr(numpy.linalg, name)) for name in ("eig", "eigvals", "qr", "lstsq")}
+
+
 def _loop(name, failure=None):
     """A kernel of NumPy's linalg; `failure` is the error that its invalid result means."""
     function = ufunc(getattr(_umath_linalg, name))
@@ -171,13 +174,13 @@ def eigvalsh(a, UPLO="L"):
 @op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking", small=SMALL)
 def eig(a):
     """Eigenvalues (..., n) and right eigenvectors (..., n, n). Waits: the values decide whether they are complex."""
-    return fallback.call(_in_blas(numpy.linalg.eig), (_matrices(a, True),), {})
+    return fallback.call(_by_lapack["eig"], (_matrices(a, True),), {})
 
 
 @op("m", "np.stack([m, m + np.eye(3)])", "a", "[[0, 1], [-1, 0]]", kind="blocking", small=SMALL)
 def eigvals(a):
     """Eigenvalues (..., n). Waits: the values decide whether they are complex."""
-    return fallback.call(_in_blas(numpy.linalg.eigvals), (_matrices(a, True),), {})
+    return fallback.call(_by_lapack["eigvals"], (_matrices(a, True),), {})
 
 
 @op("m", "a", "a, False", "a, compute_uv=False", "np.stack([a, a + 1]), False", "v",
@@ -233,7 +236,7 @@ def qr(a, mode="reduced"):
     With k = min(m, n) they are (..., m, k) and (..., k, n); with mode 'complete' k = m.
     """
     if mode not in ("reduced", "complete", "r"):
-        return fallback.call(_in_blas(numpy.linalg.qr), (a, mode), {})
+        return fallback.call(_by_lapack["qr"], (a, mode), {})
     a = _matrices(a)
     if mode == "complete" and a.shape[-2] <= a.shape[-1]:
         mode = "reduced"
@@ -249,7 +252,7 @@ def lstsq(a, b, rcond=None):
     a is (m, n), b (m,) or (m, k), x (n,) or (n, k).
     """
     copies = fallback.unwrap(a), fallback.unwrap(b)
-    x, residuals, rank, s = _in_blas(numpy.linalg.lstsq)(*copies, rcond)
+    x, residuals, rank, s = _by_lapack["lstsq"](*copies, rcond)
     return follow([a, b], (as_array(x), as_array(residuals), as_scalar(as_array(rank)), as_array(s)), lstsq)
 
 

@@ -165,6 +165,7 @@ def test_memory_that_others_see_stays(spilling):
 
 def test_cancelling_loses_nothing(spilling):
     xs = arrays(40)
+    dflow.waitall()                     # what is pending of them would be cancelled, too
     for _ in range(5):
         pending = [x * 2 for x in xs[:8]]
         engine.cancel_all()

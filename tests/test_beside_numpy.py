@@ -225,6 +225,16 @@ def test_memory_that_is_ours_too(n):
     assert N[:3].tolist() == [*seen[-2:].tolist(), n - 4]
 
 
+@pytest.mark.parametrize("place", [3, -4, 1 << 62, (1 << 63) - 1, -1 << 63])
+def test_places_out_of_bounds(place):
+    a, K = np.arange(3.0), numpy.array([0, place])
+    with pytest.raises(IndexError):
+        a[K]
+    with pytest.raises(IndexError):
+        a[K] = 5
+    assert a.tolist() == [0, 1, 2]
+
+
 def test_what_numpys_errstate_raises_has_been_written():
     x, a = numpy.array([1e308, 1.0]), np.array([1e308, 2.0])
     with numpy.errstate(over="raise"), pytest.raises(FloatingPointError):

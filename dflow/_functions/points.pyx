@@ -273,7 +273,7 @@ cdef struct Named:
 cdef bint find_named(Named* p, ndarray a, object key) noexcept:
     """False: the long way must be gone."""
     cdef int i, code = cnp.PyArray_TYPE(key)
-    cdef intp length = a.shape[0] if a.ndim else 0, outside = 0
+    cdef size_t length = a.shape[0] if a.ndim else 0, outside = 0
     p.length = cnp.PyArray_SIZE(key)
     if not 0 < p.length <= 4 * settings.inline_cost or a.ndim == 0 or not a.flags & C_CONTIGUOUS or (
             not cnp.PyArray_ISCARRAY_RO(key)):
@@ -289,8 +289,8 @@ cdef bint find_named(Named* p, ndarray a, object key) noexcept:
         return False
     p.n, p.at, p.mask = p.length, <intp*>cnp.PyArray_DATA(key), NULL
     for i in range(p.n):                    # without a branch: the compiler looks at several at once
-        outside |= (p.at[i] + length) | (length - 1 - p.at[i])
-    return outside >= 0
+        outside |= (<size_t>p.at[i] + length) | (length - 1 - <size_t>p.at[i])
+    return <intp>outside >= 0
 
 ctypedef fused number:                      # by its size
     int32_t
@@ -320,15 +320,18 @@ cdef ndarray take_named(ndarray a, object key):
     cdef intp i, seen = 0, size = a.itemsize
     cdef ndarray out
     cdef char* source
+    cdef intp n
     if not is_here(a) or not find_named(&p, a, key):
         return None
+    n = p.n
     if p.at != NULL:
         out = allocated(a.code, cnp.PyArray_NDIM(key), <intp*>cnp.PyArray_DIMS(key))
     else:
         out = allocated(a.code, 1, &p.n)
-    source = data_of(a)                     # not before: what is allocated may wait for room
-    if not is_here(a):
+    # What is allocated may wait for room, and others may write meanwhile, also to the key.
+    if not is_here(a) or not find_named(&p, a, key) or p.n != n or out.size != n:
         return None
+    source = data_of(a)
     if p.at != NULL and size == 8:
         take_each(&p, <int64_t*>source, <int64_t*>data_of(out), a.shape[0])
     elif p.at != NULL and size == 4:

@@ -320,16 +320,14 @@ cdef ndarray take_named(ndarray a, object key):
     cdef intp i, seen = 0, size = a.itemsize
     cdef ndarray out
     cdef char* source
-    cdef intp n
-    if not is_here(a) or not find_named(&p, a, key):
-        return None
-    n = p.n
-    if p.at != NULL:
+    if cnp.PyArray_TYPE(key) == cnp.NPY_INTP and a.ndim == 1 and cnp.PyArray_SIZE(key) <= 4 * settings.inline_cost:
         out = allocated(a.code, cnp.PyArray_NDIM(key), <intp*>cnp.PyArray_DIMS(key))
-    else:
+    elif is_here(a) and find_named(&p, a, key):
         out = allocated(a.code, 1, &p.n)
-    # What is allocated may wait for room, and others may write meanwhile, also to the key.
-    if not is_here(a) or not find_named(&p, a, key) or p.n != n or out.size != n:
+    else:
+        return None
+    # Only now: what is allocated may wait for room, and others may write meanwhile, also to the key.
+    if not is_here(a) or not find_named(&p, a, key) or out.size != p.n:
         return None
     source = data_of(a)
     if p.at != NULL and size == 8:

@@ -42,6 +42,7 @@ cdef extern from "_array/deferring.h":
     PyTypeObject* types_of_ours[2]
     seeing seen_by_numpy
     bringing into_numpys
+    taking taken_of_numpys
     void let_defer(int code, PyTypeObject* numpys)
     int let_dot_defer(object function) except -1
 
@@ -239,7 +240,8 @@ def numpys_dot(function):
     """Let function(theirs, ours) be called for theirs.dot(ours)."""
     let_dot_defer(function)
 
-cdef void numpy_sees(seeing seen, bringing into) noexcept:
-    global seen_by_numpy, into_numpys
+cdef void numpy_sees(seeing seen, bringing into, taking taken) noexcept:
+    global seen_by_numpy, into_numpys, taken_of_numpys
     seen_by_numpy = seen
     into_numpys = into
+    taken_of_numpys = taken

@@ -19,6 +19,7 @@ static PyNumberMethods operators_before[DEFERRING];
 static richcmpfunc comparisons_before[DEFERRING];
 static PyObject *(*seen_by_numpy)(PyObject *);         /* NULL, without an error: NumPy is to ask it */
 static int (*into_numpys)(int, PyObject *, PyObject *); /* 1: theirs op= ours is done, 0: it is not, -1: an error */
+static PyObject *(*taken_of_numpys)(PyObject *, PyObject *);        /* theirs[ours]; NULL as for seen_by_numpy */
 static objobjargproc store_before;
 static binaryfunc choose_before;
 
@@ -86,10 +87,41 @@ INTO(3, nb_inplace_true_divide,,) INTO(4, nb_inplace_floor_divide,,) INTO(5, nb_
 INTO(6, nb_inplace_power, COMMA PyObject *modulo, COMMA modulo) INTO(7, nb_inplace_lshift,,)
 INTO(8, nb_inplace_rshift,,) INTO(9, nb_inplace_and,,) INTO(10, nb_inplace_or,,) INTO(11, nb_inplace_xor,,)
 
+static inline int is_array(PyObject *x) { return is_one_of_ours(x) && !is_element(x); }
+
+/* Whether NumPy would have to ask for what is in an index. */
+static inline int asks_for(PyObject *key) {
+    Py_ssize_t i;
+    if (!PyTuple_CheckExact(key)) return is_array(key);
+    for (i = 0; i < PyTuple_GET_SIZE(key); i++)
+        if (is_array(PyTuple_GET_ITEM(key, i))) return 1;
+    return 0;
+}
+
+/* An index as NumPy is to see it, a new reference; NULL with an error set. */
+static PyObject *key_as_seen(PyObject *key) {
+    PyObject *seen, *item;
+    Py_ssize_t i;
+    if (!asks_for(key)) return Py_NewRef(key);
+    if (!PyTuple_CheckExact(key)) return as_seen(key);
+    seen = PyTuple_New(PyTuple_GET_SIZE(key));
+    for (i = 0; seen != NULL && i < PyTuple_GET_SIZE(key); i++) {
+        item = PyTuple_GET_ITEM(key, i);
+        item = is_array(item) ? as_seen(item) : Py_NewRef(item);
+        if (item == NULL) Py_CLEAR(seen);
+        else PyTuple_SET_ITEM(seen, i, item);
+    }
+    return seen;
+}
+
 static PyObject *choose(PyObject *a, PyObject *key) {
     PyObject *seen, *result;
-    if (!is_one_of_ours(key) || is_element(key)) return choose_before(a, key);
-    seen = as_seen(key);
+    if (!asks_for(key)) return choose_before(a, key);
+    if (Py_TYPE(a) == numpys_array && is_one_of_ours(key)) {
+        result = taken_of_numpys(a, key);
+        if (result != NULL || PyErr_Occurred()) return result;
+    }
+    seen = key_as_seen(key);
     if (seen == NULL) return NULL;
     result = choose_before(a, seen);
     Py_DECREF(seen);
@@ -99,8 +131,8 @@ static PyObject *choose(PyObject *a, PyObject *key) {
 static int store(PyObject *a, PyObject *key, PyObject *value) {
     PyObject *seen_key, *seen = NULL;
     int result = -1;
-    if (value == NULL || (!is_one_of_ours(key) && !is_one_of_ours(value))) return store_before(a, key, value);
-    seen_key = is_element(key) ? Py_NewRef(key) : as_seen(key);
+    if (value == NULL || (!asks_for(key) && !is_one_of_ours(value))) return store_before(a, key, value);
+    seen_key = key_as_seen(key);
     if (seen_key != NULL) seen = as_seen(value);
     if (seen != NULL) result = store_before(a, seen_key, seen);
     Py_XDECREF(seen_key);

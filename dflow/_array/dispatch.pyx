@@ -16,7 +16,7 @@ from dflow._kernels.matmul cimport UNUSED, blas_use, long_vectors, worth_blas
 from dflow._engine cimport submit, settings
 from dflow._runtime.fp_errors cimport finite_checked, fp_event, fp_warn, is_strict, read_fp_policy
 from dflow._runtime.open_group cimport would_join
-from dflow._runtime.tuning cimport MIDDLING, VECTOR_PRODUCT
+from dflow._runtime.tuning cimport MIDDLING, SPLIT_NS, VECTOR_PRODUCT
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.errors cimport Site
 from dflow._runtime.events cimport shape_next, watched
@@ -263,9 +263,11 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
         if settings.naive:
             return with_references(FINISH, k, ops, nops, ndim, shape, core, site)
         return run_later(k, ops, nops, ndim, shape, core, site)
-    if elementwise and any_pinned(ops, nops):   # it is waited for, and joins no group
-        most = MIDDLING * settings.inline_cost
     small = not elementwise and cost <= MIDDLING * most
+    if any_pinned(ops, nops):                   # it is waited for, and joins no group
+        most = MIDDLING * settings.inline_cost
+        if k.flags & PRODUCT:
+            most = min(most, SPLIT_NS)
     ready = (small or cost <= most) and operands_ready(ops, nops)
     catches_up = not ready and cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
     if small and handed.needed > 0 and not (ready and cost <= most):

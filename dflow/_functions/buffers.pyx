@@ -292,7 +292,7 @@ cdef ndarray view_of(Storage* s, object window):
     """An array with a storage, of which it takes over a reference: what a NumPy array over its memory sees of it."""
     cdef ndarray v = bare_view(s, cnp.PyArray_NDIM(window))
     cdef int i
-    base = window if window.base is None else window.base
+    base = window if cnp.PyArray_BASE(window) == NULL else <object>cnp.PyArray_BASE(window)
     if is_ours(base) and viewed(<ndarray>base) != NULL:
         base = <object>viewed(<ndarray>base)
     v.base = <PyObject*>base

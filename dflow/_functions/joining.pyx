@@ -1,6 +1,7 @@
 """Joining and repeating."""
 
 import numpy as np
+cimport numpy as cnp
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport call_loop, intp, Kernel, MAXDIMS
 from dflow._engine cimport settings
@@ -8,14 +9,14 @@ from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.graph cimport storage_allocate
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._kernels.casts cimport cast_kernel
-from dflow._kernels.dtypes cimport DOUBLE, DTYPES, code_of, is_complex, itemsizes, write_scalar
+from dflow._kernels.dtypes cimport DOUBLE, DTYPES, code_of, code_of_num, is_complex, itemsizes, write_scalar
 from dflow._array.core cimport *, is_ours
-from dflow._base.thread_state cimport recorders
+from dflow._base.thread_state cimport many_devices, near, recorders
 from dflow._tracing.tape cimport any_records, record
 from dflow._array.shape cimport normalize_axis
 from dflow._functions.fastpath cimport allocated, same_shape
 from dflow._functions.basic_indexing cimport base_index
-from dflow._functions.sequences cimport as_operand
+from dflow._functions.sequences cimport as_operand, to_read
 from dflow._functions.views cimport c_axis
 from dflow._functions.out import fill_numpy
 
@@ -29,10 +30,46 @@ cdef extern from "_kernels/c/copy.h":
 cdef double BYTE_COST = 0.025       # nanoseconds to copy one: a task for each part takes longer than many,
 cdef double REPEAT_COST = 0.4       # and for an element of what is repeated
 
+# ---- parts: arrays, and NumPy's in C order, whose memory is looked at: a copy would take as long as all the rest
+
+cpdef object part_of(object x):
+    """What concatenate() takes: an array, or one of NumPy's as it is."""
+    if type(x) is cnp.ndarray and cnp.PyArray_NDIM(x) and cnp.PyArray_ISCARRAY_RO(x) and (
+            code_of_num(cnp.PyArray_TYPE(x)) >= 0 and not (recorders or near < 0 or many_devices)):
+        return x
+    return as_operand(x)
+
+cdef inline int axes_of(object part) noexcept:
+    return (<ndarray>part).ndim if is_ours(part) else cnp.PyArray_NDIM(part)
+
+cdef inline intp* shape_of(object part) noexcept:
+    return (<ndarray>part).shape if is_ours(part) else <intp*>cnp.PyArray_DIMS(part)
+
+cdef inline int type_of(object part) noexcept:
+    return (<ndarray>part).code if is_ours(part) else code_of_num(cnp.PyArray_TYPE(part))
+
+cdef inline intp size_of(object part) noexcept:
+    return (<ndarray>part).size if is_ours(part) else cnp.PyArray_SIZE(part)
+
+cdef inline char* memory_of(object part) noexcept:
+    return data_of(<ndarray>part) if is_ours(part) else <char*>cnp.PyArray_DATA(part)
+
+cdef inline bint is_there(object part) noexcept:
+    return in_order_here(<ndarray>part) if is_ours(part) else cnp.PyArray_ISCARRAY_RO(part)
+
+cdef intp elements_there(list parts, int code) noexcept:
+    """How many elements they have; -1 where not all are there, in order, or NumPy's warning is due."""
+    cdef intp total = 0
+    for part in parts:
+        if not is_there(part) or is_complex(type_of(part)) and not is_complex(code):
+            return -1
+        total += size_of(part)
+    return total
+
 cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     """The parts side by side along axis k of a new array of that shape; None when the long way must be gone."""
-    cdef ndarray part, out
-    cdef intp total = 1, pitch = 0, outer = 1, size, n, i
+    cdef ndarray out
+    cdef intp total = 1, pitch, outer = 1, size, n, i, step
     cdef intp steps[2]
     cdef char* args[2]
     cdef char* target
@@ -40,26 +77,27 @@ cdef ndarray quick_join(list parts, int k, int code, int ndim, intp* shape):
     cdef int axis, flags = 0
     for axis in range(ndim):
         total *= shape[axis]
-    if total == 0 or total * itemsizes[code] * BYTE_COST > MIDDLING * settings.inline_cost:
+    if (total == 0 or total * itemsizes[code] * BYTE_COST > MIDDLING * settings.inline_cost
+            or elements_there(parts, code) != total):
         return None
-    for part in parts:
-        if not in_order_here(part) or is_complex(part.code) and not is_complex(code):       # of that NumPy warns
-            return None
     for axis in range(k):
         outer *= shape[axis]
     out = allocated(code, ndim, shape)
+    if elements_there(parts, code) != total:        # others may have gone on while there was no room for `out`
+        return None
     pitch = total // outer * out.itemsize
     target = data_of(out)
     for part in parts:
-        n = part.size // outer
+        n = size_of(part) // outer
         size = n * out.itemsize
-        if part.code == code:
-            move_items(target, pitch, data_of(part), size, outer, <int>size)
+        if type_of(part) == code:
+            move_items(target, pitch, memory_of(part), size, outer, <int>size)
         else:
-            k_cast = cast_kernel(part.code, code)
-            steps[0], steps[1] = part.itemsize, out.itemsize
+            k_cast = cast_kernel(type_of(part), code)
+            step = itemsizes[type_of(part)]
+            steps[0], steps[1] = step, out.itemsize
             for i in range(outer if n else 0):
-                args[0], args[1] = data_of(part) + i * n * part.itemsize, target + i * pitch
+                args[0], args[1] = memory_of(part) + i * n * step, target + i * pitch
                 flags |= call_loop(k_cast, args, &n, steps)
             if flags:                       # told of each part
                 fp_event(flags, k_cast)
@@ -79,10 +117,10 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     if isinstance(out, np.ndarray):
         return fill_numpy(concatenate, out, arrays, axis, dtype=dtype, casting=casting)
     arrays = arrays_to_join(arrays, out)
-    cdef list parts = [as_operand(x) for x in arrays]
-    cdef ndarray first, result
+    cdef list parts = [as_operand(x) if out is not None or axis is None else part_of(x) for x in arrays]
+    cdef ndarray result
     cdef intp shape[MAXDIMS]
-    cdef int k, code
+    cdef int k, code, ndim
     if not parts:
         raise ValueError("need at least one array to concatenate")
     if out is not None and dtype is not None:
@@ -94,19 +132,20 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         axis = 0
     if any_records(PySequence_Fast_ITEMS(parts), len(parts)):
         return record("concatenate", (parts, axis), concatenate, (parts, axis, out, dtype, casting), {})
-    first = parts[0]
-    if first.ndim == 0:
+    ndim = axes_of(parts[0])
+    if ndim == 0:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    k = c_axis(axis, first.ndim)
+    k = c_axis(axis, ndim)
     joined_shape(parts, k, shape)
     if out is not None:
-        check_joined(<ndarray>out, first.ndim, shape)
+        check_joined(<ndarray>out, ndim, shape)
     code = joined_code(parts, out, dtype, casting)
     if out is None:
-        result = quick_join(parts, k, code, first.ndim, shape)
+        result = quick_join(parts, k, code, ndim, shape)
         if result is not None:
             return result
-        result = new_like(parts, code, first.ndim, shape, False, True)
+        parts = [to_read(x) for x in parts]
+        result = new_like(parts, code, ndim, shape, False, True)
     else:
         result = <ndarray>out
     return join(parts, k, result)
@@ -115,9 +154,9 @@ cdef list arrays_to_join(object arrays, object out):
     """The arrays as a list; NumPy's errors for too many of them, and for an `out` that is no array."""
     if out is not None and not isinstance(out, ndarray):
         raise TypeError("'out' must be an array")
-    if hasattr(type(arrays), "__len__") and len(arrays) > MOST:
+    if (type(arrays) is list or hasattr(type(arrays), "__len__")) and len(arrays) > MOST:
         raise ValueError(f"concatenate() only supports up to {MOST} arrays but got {len(arrays)}.")
-    return list(arrays)
+    return arrays if type(arrays) is list else list(arrays)
 
 cdef int check_joined(ndarray out, int ndim, intp* shape) except -1:
     if out.ndim != ndim:
@@ -143,21 +182,21 @@ def common_type(arrays, parts):
 
 cdef int joined_shape(list parts, int k, intp* shape) except -1:
     """The shape of the parts side by side along axis k; ValueError when the other axes differ."""
-    cdef ndarray first = parts[0], part
-    cdef int i, d
-    memcpy(shape, first.shape, first.ndim * sizeof(intp))
+    cdef int i, d, ndim = axes_of(parts[0])
+    cdef intp* dims
+    memcpy(shape, shape_of(parts[0]), ndim * sizeof(intp))
     for i in range(1, len(parts)):
         part = parts[i]
-        if part.ndim != first.ndim:
+        dims = shape_of(part)
+        if axes_of(part) != ndim:
             raise ValueError("all the input arrays must have same number of dimensions, but the array at index 0 has "
-                             f"{first.ndim} dimension(s) and the array at index {i} has {part.ndim} dimension(s)")
-        for d in range(first.ndim):
-            if d != k and part.shape[d] != first.shape[d]:
+                             f"{ndim} dimension(s) and the array at index {i} has {axes_of(part)} dimension(s)")
+        for d in range(ndim):
+            if d != k and dims[d] != shape[d]:
                 raise ValueError("all the input array dimensions except for the concatenation axis must match exactly, "
-                                 f"but along dimension {d}, the array at index 0 has size {first.shape[d]} and the "
-                                 f"array at index {i} "
-                                 f"has size {part.shape[d]}")
-        shape[k] += part.shape[k]
+                                 f"but along dimension {d}, the array at index 0 has size {shape[d]} and the "
+                                 f"array at index {i} has size {dims[d]}")
+        shape[k] += dims[k]
     return 0
 
 cdef dict promotions = {}            # by the types, a bit each
@@ -165,10 +204,9 @@ cdef dict promotions = {}            # by the types, a bit each
 cdef int joined_code(list parts, object out, object dtype, object casting) except -1:
     """The type of out, or the one asked for, or what the parts promote to;
     TypeError where a part must not be cast to it."""
-    cdef ndarray part
-    cdef int code = (<ndarray>parts[0]).code, types = 0
+    cdef int code = type_of(parts[0]), types = 0
     for part in parts:
-        types |= 1 << part.code
+        types |= 1 << type_of(part)
     if types != 1 << code:
         if types not in promotions:
             promotions[types] = code_of(np.result_type(*[x.dtype for x in parts]))
@@ -180,8 +218,8 @@ cdef int joined_code(list parts, object out, object dtype, object casting) excep
     if out is not None:
         code = (<ndarray>out).code
     for part in parts:
-        if part.code != code and not np.can_cast(DTYPES[part.code], DTYPES[code], casting):
-            raise TypeError(f"Cannot cast array data from {DTYPES[part.code]!r} to {DTYPES[code]!r} according to the "
+        if type_of(part) != code and not np.can_cast(DTYPES[type_of(part)], DTYPES[code], casting):
+            raise TypeError(f"Cannot cast array data from {DTYPES[type_of(part)]!r} to {DTYPES[code]!r} according to the "
                             f"rule {casting!r}")
     return code
 

@@ -4,6 +4,7 @@ At once and without Python objects, where all of it is here and small. The first
 integer, an element, an array or a list of integers, of one axis and one length; what lies behind them is in C order.
 """
 
+from cpython.object cimport PyObject
 from dflow._array.core cimport ndarray
 
 cdef ndarray take_points(ndarray a, object key)                         # a[key]; None: the long way must be gone
@@ -12,6 +13,8 @@ cdef bint put_points(ndarray a, object key, object value) except -1     # a[key]
 # The same of places, or a mask, in an array of NumPy's.
 cdef ndarray take_named(ndarray a, object key)
 cdef bint put_named(ndarray a, object key, object value) except -1
+# theirs[ours], elements or rows, as NumPy's array (a new reference); NULL: it is to do that, or to say why not.
+cdef PyObject* taken_of_numpys(PyObject* theirs, PyObject* key) except? NULL
 
 # Under a mask: whether it is one of bools for each element of a, and both are here, small and in order; a[mask]
 cdef bint covered_by(ndarray a, ndarray mask) noexcept

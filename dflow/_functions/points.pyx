@@ -1,7 +1,9 @@
 """Few elements at places that several indices name: see _functions/points.pxd."""
 
+import numpy as np
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp, memcpy
 from dflow._kernels.dtypes cimport (
@@ -11,7 +13,9 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport Storage
 from dflow._array.core cimport *, is_ours
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, same_shape
-from dflow._functions.sequences cimport from_sequence, is_sequence
+from dflow._functions.sequences cimport as_ours, from_sequence, is_sequence
+
+cnp.import_array()
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
@@ -104,6 +108,8 @@ cdef object as_index(ndarray a, object item):
         return item
     if is_sequence(item):
         item = from_sequence(item)
+    elif type(item) is cnp.ndarray and 0 < cnp.PyArray_SIZE(item) <= MOST and cnp.PyArray_ISINTEGER(item):
+        item = as_ours(item)
     if not is_ours(item):
         return None
     index = <ndarray>item
@@ -270,10 +276,17 @@ cdef struct Named:
     char* mask                  # by what is true in here, of `length` bools
     intp length
 
+cdef inline bint within(Named* p, size_t length) noexcept nogil:
+    """Whether all indices are those of so many elements."""
+    cdef size_t outside = 0
+    cdef intp i
+    for i in range(p.n):                    # without a branch: the compiler looks at several at once
+        outside |= (<size_t>p.at[i] + length) | (length - 1 - <size_t>p.at[i])
+    return <intp>outside >= 0
+
 cdef bint find_named(Named* p, ndarray a, object key) noexcept:
     """False: the long way must be gone."""
-    cdef int i, code = cnp.PyArray_TYPE(key)
-    cdef size_t length = a.shape[0] if a.ndim else 0, outside = 0
+    cdef int code = cnp.PyArray_TYPE(key)
     p.length = cnp.PyArray_SIZE(key)
     if not 0 < p.length <= 4 * settings.inline_cost or a.ndim == 0 or not a.flags & C_CONTIGUOUS or (
             not cnp.PyArray_ISCARRAY_RO(key)):
@@ -288,9 +301,7 @@ cdef bint find_named(Named* p, ndarray a, object key) noexcept:
     if code != cnp.NPY_INTP or a.ndim != 1:
         return False
     p.n, p.at, p.mask = p.length, <intp*>cnp.PyArray_DATA(key), NULL
-    for i in range(p.n):                    # without a branch: the compiler looks at several at once
-        outside |= (<size_t>p.at[i] + length) | (length - 1 - <size_t>p.at[i])
-    return <intp>outside >= 0
+    return within(p, a.shape[0])
 
 ctypedef fused number:                      # by its size
     int32_t
@@ -305,6 +316,16 @@ cdef inline void put_each(Named* p, number* source, intp by, number* out, intp l
     cdef intp i
     for i in range(p.n):
         out[p.at[i] + length if p.at[i] < 0 else p.at[i]] = source[i * by]
+
+cdef void take_rows(Named* p, char* source, char* out, intp length, intp size) noexcept nogil:
+    cdef intp i
+    if size == 8:
+        take_each(p, <int64_t*>source, <int64_t*>out, length)
+    elif size == 4:
+        take_each(p, <int32_t*>source, <int32_t*>out, length)
+    else:
+        for i in range(p.n):
+            memcpy(out + i * size, source + (p.at[i] + length if p.at[i] < 0 else p.at[i]) * size, size)
 
 cdef inline intp next_named(Named* p, ndarray a, intp i, intp* seen) noexcept nogil:
     """The index in a of the i-th element that is named. seen: of a mask, how many bools."""
@@ -330,10 +351,8 @@ cdef ndarray take_named(ndarray a, object key):
     if not is_here(a) or not find_named(&p, a, key) or out.size != p.n:
         return None
     source = data_of(a)
-    if p.at != NULL and size == 8:
-        take_each(&p, <int64_t*>source, <int64_t*>data_of(out), a.shape[0])
-    elif p.at != NULL and size == 4:
-        take_each(&p, <int32_t*>source, <int32_t*>data_of(out), a.shape[0])
+    if p.at != NULL:
+        take_rows(&p, source, data_of(out), a.shape[0], size)
     else:
         for i in range(p.n):
             move(data_of(out) + i * size, source + next_named(&p, a, i, &seen) * size, size)
@@ -375,3 +394,27 @@ cdef bint put_named(ndarray a, object key, object value) except -1:
             move(data_of(a) + next_named(&p, a, i, &seen) * size, source + i * by * size, size)
     settings.inlined += 1
     return True
+
+cdef PyObject* taken_of_numpys(PyObject* theirs, PyObject* key) except? NULL:
+    cdef ndarray k = <ndarray>key
+    cdef object a = <object>theirs, out
+    cdef intp shape[MAXDIMS]
+    cdef int ndim = cnp.PyArray_NDIM(a)
+    cdef intp* lengths = <intp*>cnp.PyArray_DIMS(a)
+    cdef Named p
+    if k.code != LONG or k.ndim == 0 or ndim == 0 or k.ndim + ndim - 1 > MAXDIMS or k.size == 0 or (
+            cnp.PyArray_SIZE(a) == 0 or not cnp.PyArray_ISCARRAY_RO(a) or code_of_num(cnp.PyArray_TYPE(a)) < 0):
+        return NULL
+    if not in_order_here(k) or k.size * (cnp.PyArray_SIZE(a) // lengths[0]) > 4 * settings.inline_cost:
+        out = a.take(np.asarray(k), 0)      # which moves rows, where a subscript moves their elements
+    else:
+        memcpy(shape, k.shape, k.ndim * sizeof(intp))
+        memcpy(shape + k.ndim, lengths + 1, (ndim - 1) * sizeof(intp))
+        out = cnp.PyArray_EMPTY(k.ndim + ndim - 1, <cnp.npy_intp*>shape, cnp.PyArray_TYPE(a), False)
+        p.n, p.at = k.size, <intp*>data_of(k)
+        if not within(&p, lengths[0]):
+            return NULL
+        take_rows(&p, <char*>cnp.PyArray_DATA(a), <char*>cnp.PyArray_DATA(out), lengths[0],
+                  cnp.PyArray_NBYTES(a) // lengths[0])
+    Py_INCREF(out)
+    return <PyObject*>out

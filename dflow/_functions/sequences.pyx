@@ -146,7 +146,7 @@ cdef ndarray from_numpys(object x):
 COPYING = 0.16
 
 cdef ndarray lent(object x, float cost):
-    if cost > DEAR or cnp.PyArray_SIZE(x) * cost <= settings.tiny_cost or (
+    if cost > DEAR or cnp.PyArray_SIZE(x) * max(cost, COPYING) <= settings.tiny_cost or (
             recorders or near < 0 or many_devices):         # a record, or a graph, keeps it
         return None
     made = array_hooks.memory_borrow(x)

@@ -152,16 +152,16 @@ cdef bint storage_revive(Storage* s) noexcept nogil:
 cdef void storage_end_foreign(Storage* s) noexcept:
     cell_free(STORAGES, s, sizeof(Foreign))
 
-cdef void end_foreign(Storage* s) noexcept nogil:
-    """Its last reference is gone: what is not freed here ends with the owner, which needs the GIL."""
+cdef PyObject* end_foreign(Storage* s) noexcept nogil:
+    """Its last reference is gone: what is not freed here ends with the owner, a reference to give away with the GIL."""
+    cdef PyObject* owner = (<Foreign*>s).owner
     if s.poison != NULL:
         poison_unref(s.poison)
-    cdef PyObject* owner = (<Foreign*>s).owner
     if s.twin != NULL:
         bury(s.twin)
     if s.foreign == BORROWED:
         cell_free_nogil(STORAGES, s, sizeof(Foreign))
-    bury(owner)
+    return owner
 
 cdef long long bytes_live() noexcept nogil:
     return load_i64(&bytes_made) - load_i64(&bytes_ended) - load_i64(&bytes_ended_nogil) - load_i64(&spilled_bytes)
@@ -210,8 +210,7 @@ cdef void storage_unref(Storage* s) noexcept:
     invariant(s.writes == NULL and s.reads == NULL, b"a storage with pending accesses lost its last reference")
     storages_ended += 1
     if s.foreign:
-        end_foreign(s)
-        drain()                 # now: its owner may wait to be resized
+        Py_XDECREF(end_foreign(s))
         return
     untrace_memory(s)
     if s.nbytes >= NOTED_BYTES and s.data != NULL and load_int(&watched):
@@ -246,7 +245,7 @@ cdef void storage_unref_nogil(Storage* s) noexcept nogil:
         return
     add_i64(&storages_ended_nogil, 1)
     if s.foreign:
-        end_foreign(s)
+        bury(end_foreign(s))
         return
     untrace_memory(s)
     if s.nbytes >= NOTED_BYTES and s.data != NULL and load_int(&watched):

@@ -9,6 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from dflow._array.core import array as as_array
 from dflow._array.core import empty, is_array
 from dflow._functions.joining import concatenate as _concatenate
+from dflow._functions.joining import part_of as _part_of
 from dflow._functions.joining import stack
 from dflow._functions.views import broadcast_to as _broadcast_to
 from dflow._functions.views import flag_bits, is_scalar, sliding_windows, spread, strided
@@ -211,7 +212,7 @@ def _sequence(arrays):
 @op("[v, v]", "[a, v]", "[a, m]", "[1, 2]", "[]", aliases=())
 def vstack(tup, *, dtype=None, casting="same_kind"):
     """Joined along the first axis, 1-d arrays as rows."""
-    parts = [as_array(x) for x in _sequence(tup)]
+    parts = [_part_of(x) for x in _sequence(tup)]
     return _concatenate([x if x.ndim > 1 else x.reshape(1, -1) for x in parts], 0, None, dtype, casting)
 
 
@@ -226,7 +227,7 @@ if hasattr(numpy, "row_stack"):
 @op("[v, v]", "[a, a]", "[a, m]", "[1, 2]", "[]", "iter([v])")
 def hstack(tup, *, dtype=None, casting="same_kind"):
     """Joined along the second axis, 1-d arrays along their only one."""
-    parts = [x if x.ndim else x.reshape(1) for x in map(as_array, _sequence(tup))]
+    parts = [x if x.ndim else x.reshape(1) for x in map(_part_of, _sequence(tup))]
     return _concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, None, dtype, casting)
 
 
@@ -239,7 +240,7 @@ def dstack(tup):
 @op("[v, v]", "[a, v[:3]]", "[1, 2]", "[]")
 def column_stack(tup):
     """1-d arrays as the columns of a matrix."""
-    parts = [as_array(x) for x in _sequence(tup)]
+    parts = [_part_of(x) for x in _sequence(tup)]
     return _concatenate([x if x.ndim > 1 else x.reshape(-1, 1) for x in parts], 1)
 
 
@@ -280,7 +281,7 @@ def _joined(x, axes, ndim):
 @op("v, v", "v, 5", "a, a, axis=0", "v, a", "[1, 2], [3]", "a, v, axis=0")
 def append(arr, values, axis=None):
     """Values joined to the end of an axis; both flattened when axis is None."""
-    arr, values = as_array(arr), as_array(values)
+    arr, values = _part_of(arr), _part_of(values)
     if axis is None:
         return _concatenate([arr.ravel(), values.ravel()], 0)
     return _concatenate([arr, values], axis)

@@ -12,7 +12,7 @@ import numpy
 
 TYPES = "f8 f8 f8 f8 f4 f4 i8 i4 u1 ? c16 i2 u8 c8 f2".split()
 TURNS = 60                  # of a loop in Python, at most
-NUMPYS = "NQKP"             # arrays that are NumPy's for dflow, too: data that another library has read
+NUMPYS = "NQKPIM"             # arrays that are NumPy's for dflow, too: data that another library has read
 
 # By name: the largest size, as a power of ten, and the texts. A line of kinds of types comes first (b: bools, i, u:
 # integers, f: floats, c: complex); texts of several lines are parted by empty ones. In braces:
@@ -151,6 +151,42 @@ CLASSES = {
 
             for i in range({turns}):
                 t = (N[i] - x[i]) ** 2
+    """),
+    "places": (6, """
+        biufc
+            r = A[R]                    r = A[R, j0]                r = A[R][:, j0]             r = A[R, J]
+            r = A[S]                    r = A[S, j0]                r = A[~S]                   r = A[D]
+            r = A[:, L]                 r = A[i0, L]                r = A[S][:, L]              r = A[:, j0][S]
+            r = A[np.arange(len(A)), J]                             A[np.arange(len(A)), J] {op}= {n}
+            A[S] = {n}                  A[D] = {n}                  A[R] = B                    A[:, L] = {n}
+            A[S] {op}= {n}              A[D] {op}= {n}              A[R] {op}= B                A[S, j0] = {n}
+            A[R, J] = {n}               A[R, J] {op}= {q}           A[S] = B[S]                 A[D] = B[D]
+            r = A[A[:, j0] == {e}]      r = A[J == J[0]]            r = A[np.argsort(J)]        r = A[R[:9]] {op} B[R[:9]]
+            r = x[k[:9]]                r = x[k][::-1]              w[k[:9]] {op}= {n}          r = A[R[0]:R[0] + 3]
+            r = np.take(A, R, axis=0)   r = np.take(A, L, axis=1)   r = A[np.where(S)[0]]       r = A[np.ix_(R[:5], L[:5])]
+            r = np.delete(x, k[0])      r = A[R[:9], L[0]:]         r = A[S].sum(axis=0)        r = A[J == 1, j0]
+            r = A[I]                    r = A[I, j0]                r = A[M]                    r = A[M, j0]
+            r = A[I, J]                 r = A[:, j0][M]             A[M] = {n}                  A[I] = B
+            A[M] {op}= {n}              A[I, J] {op}= {n}           A[M, j0] = {n}              r = A[M].sum(axis=0)
+            r = Q[R]                    r = Q[S]                    r = Q[R, J]                 r = Q[:, L]
+            Q[S] = {n}                  Q[R] = A                    Q[R, J] = {n}               Q[S] {op}= {n}
+            r = Q[R] {op} A             r = A[I] {op} Q             r = Q[I[:9]] {op} A[I[:9]]
+
+            for i in range({rows}):
+                C[i] = A[R[i]]
+
+            for i in R[:{rows}]:
+                C[i] {op}= A[i]
+
+            for i in range({rows}):
+                t = A[i, J[i]]
+        biuf
+            r = x[np.argsort(x)]        r = x[np.argsort(x)[:5]]    r = A[x[:len(A)].argsort()]
+            r = A[np.arange(len(A)), A.argmax(axis=1)]              r = np.sort(A[:, j0])[:3]
+            r = x[x > {n}]              r = x[(x > {n}) & (x < {q})]                            x[x > {n}] = {n}
+            r = A[A > {n}]              A[A < {n}] = {n}            r = A[(A > {n}).any(axis=1)]
+        iufc
+            np.add.at(w, k, x)
     """),
     "chains": (7, """
         biufc
@@ -545,5 +581,9 @@ def values(p):
     names["m"] = numpy.resize(some > 0.5, n)
     names["ends"] = numpy.sort(rng.integers(0, n + 1, min(n, 5000) + 1))
     names |= {"N": array(n), "Q": array(*p.shape), "K": names["k"][:9].copy(), "P": names["m"].copy()}
+    rows, columns = p.shape
+    names |= {"R": rng.integers(0, rows, rows), "J": rng.integers(0, columns, rows),
+              "L": rng.integers(0, columns, min(columns, 5)), "D": numpy.resize(names["m"], p.shape)}
+    names |= {"S": numpy.resize(some > 0.5, rows), "I": names["R"].copy(), "M": numpy.resize(some > 0.5, rows)}
     names["i0"], names["j0"] = (int(rng.integers(length)) for length in p.shape)
     return {name: value for name, value in names.items() if re.search(rf"\b{name}\b", p.statement)}

@@ -100,19 +100,34 @@ cdef bint add_indices(Points* p, ndarray index, intp length, intp step) noexcept
             d -= 1
     return True
 
-cdef object as_index(ndarray a, object item):
-    """An array of integers that are here, or a number of Python's; else None. An array without axes is an index of its
-    own kind, an element a number."""
+cdef ndarray places_under(ndarray mask):
+    """What a mask in order stands for among several indices: where it is true."""
+    cdef intp i, n = count_true(mask)
+    cdef ndarray out = allocated(LONG, 1, &n)
+    cdef int64_t* at = <int64_t*>data_of(out)
+    cdef char* truth = data_of(mask)
+    for i in range(mask.size):
+        if truth[i]:
+            at[0] = i
+            at += 1
+    return out
+
+cdef object as_index(ndarray a, object item, intp length):
+    """An array of integers that are here, or a number of Python's, for an axis of that length; else None. An array
+    without axes is an index of its own kind, an element a number."""
     cdef ndarray index
     if type(item) is int:
         return item
     if is_sequence(item):
         item = from_sequence(item)
-    elif type(item) is cnp.ndarray and 0 < cnp.PyArray_SIZE(item) <= MOST and cnp.PyArray_ISINTEGER(item):
+    elif type(item) is cnp.ndarray and 0 < cnp.PyArray_SIZE(item) <= MOST:
         item = as_ours(item)
     if not is_ours(item):
         return None
     index = <ndarray>item
+    if index.code == BOOL and index.ndim == 1 and index.size == length and length <= MOST and (
+            index.st != a.st and in_order_here(index)):
+        return places_under(index)
     if (not is_integer(index.code) or index.code == BOOL or index.st == a.st or not is_here(index)
             or index.ndim == 0 and not index.flags & SCALAR):
         return None
@@ -136,7 +151,7 @@ cdef bint find_points(Points* p, ndarray a, object key) except -1:
         p.size *= a.shape[d]
     for d in range(axes):
         item = (<tuple>key)[d] if type(key) is tuple else key
-        index_or_number = as_index(a, item)
+        index_or_number = as_index(a, item, a.shape[d])
         if index_or_number is None:
             return False
         if index_or_number is not item:

@@ -42,7 +42,7 @@ LAYERS = [
     ["_functions.constructors", "_functions.host_task", "_functions.numpy_inline", "_functions.out"],
     ["_functions.placement"],
     ["_functions.arrow", "_functions.basic_indexing", "_functions.given", "_functions.plans", "_functions.scalars"],
-    ["_functions.points"],
+    ["_functions.masks", "_functions.points"],
     ["_functions.fastpath", "_functions.interp", "_functions.mapped", "_functions.random", "_functions.views"],
     ["_functions.buffers", "_functions.by_vector", "_functions.elements", "_functions.interop", "_functions.numbers",
      "_functions.sequences"],

@@ -1,23 +1,22 @@
 """Advanced indexing and selection: what takes elements from where indices or conditions say.
 
 One array of indices is used as it is; several become an array of byte offsets. A gather or scatter kernel then runs
-like any other. A mask of leading axes takes one pass that counts, so that the shape is known, and one that moves. The
-call waits for arrays among the indices (their values decide about errors, and a mask's about the shape), not for the
-array that is indexed.
+like any other. The call waits for arrays among the indices (their values decide about errors, and a mask's about the
+shape), not for the array that is indexed.
 """
 
 import numpy as np
 cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport DATA_BYTES, ELEMENTWISE, intp, Kernel, loop_t, MAXDIMS, PARTIAL, ROWS
+from dflow._kernels.kernel cimport DATA_BYTES, ELEMENTWISE, intp, Kernel, loop_t, MAXDIMS, ROWS
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._runtime.waiting cimport try_to_catch_up
-from dflow._runtime.graph cimport FULL, WRITE
-from dflow._array.dispatch cimport Operand, Core, fill_constant, launch, region_of_run
+from dflow._runtime.graph cimport WRITE
+from dflow._array.dispatch cimport Operand, Core, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    Scalar, BOOL, DTYPES, HALF, INTP, NCODES, code_of, numpy_array, write_scalar, is_complex)
+    Scalar, BOOL, DTYPES, HALF, INTP, NCODES, code_of, integer_at, numpy_array, write_scalar, is_complex)
 from dflow._kernels.native cimport note_where
 from dflow._kernels.registry cimport kernel_new, name_kernel
 from dflow._array.core cimport *, is_ours
@@ -27,9 +26,10 @@ from dflow._functions.numbers cimport write_wrapped
 from dflow._functions.views cimport *
 from dflow._functions.out import give
 from dflow._functions.numpy_inline import LATER, as_scalar, at_once, bare
-from dflow._functions.fastpath cimport allocated, count_bytes, count_true, quick_kind, same_shape, NKINDS
+from dflow._functions.fastpath cimport allocated, count_true, quick_kind, same_shape, NKINDS
 from dflow._functions.gufunc cimport access_whole
-from dflow._functions.points cimport covered_by, put_points, quick_select, take_points
+from dflow._functions.masks cimport masked_fill, put_under_mask, quick_select, under_mask
+from dflow._functions.points cimport put_points, take_points
 from dflow._functions.sequences cimport as_operand, is_sequence
 from dflow._functions.ufunc cimport broadcast_shape
 
@@ -49,10 +49,6 @@ cdef extern from "_kernels/c/gather.h" nogil:
     index_loop scatter_loops[8]
     inside_loop inside_loops[8]
     add_loop add_loops[8]
-    void select_loop(char**, intp*, intp*, void*) noexcept
-    void put_loop(char**, intp*, intp*, void*) noexcept
-    void place_loop(char**, intp*, intp*, void*) noexcept
-    void assign_loop(char**, intp*, intp*, void*) noexcept
     void where_loop(char**, intp*, intp*, void*) noexcept
 
 # ---- kernels ---------------------------------------------------------------------------------------------------
@@ -62,10 +58,6 @@ cdef Kernel* gathers[33][8]         # by item size and kind of index
 cdef Kernel* scatters[33][8]
 cdef Kernel* wheres[33]
 cdef Kernel* half_where             # of floats of 2 bytes
-cdef Kernel* assigns[33]
-cdef Kernel* select_kernel = kernel_new(b"take", 2, 3, <loop_t>select_loop, NULL, 0, 0.5)
-cdef Kernel* put_kernel = kernel_new(b"put", 2, 3, <loop_t>put_loop, NULL, 0, 0.5)
-cdef Kernel* place_kernel = kernel_new(b"place", 2, 3, <loop_t>place_loop, NULL, 0, 1)
 cdef int code_of_index = code_of(INTP)
 
 def _make_kernels():
@@ -76,11 +68,8 @@ def _make_kernels():
     name_kernel(("where", 2, True), <size_t>half_where)
     for size in (1, 2, 4, 8, 16, 32):
         wheres[size] = kernel_new(b"where", 3, 4, <loop_t>where_loop, <void*><size_t>size, ELEMENTWISE, 0.5, DATA_BYTES)
-        assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size,
-                                       ELEMENTWISE | PARTIAL, 1, DATA_BYTES)
         note_where(wheres[size], size, False)
         name_kernel(("where", size), <size_t>wheres[size])
-        name_kernel(("assign", size), <size_t>assigns[size])
         for kind in range(INDEX_KINDS):
             gathers[size][kind] = kernel_new(b"take", 2, 3, <loop_t>gather_loops[kind], <void*><size_t>size, ROWS, 0.5,
                                              DATA_BYTES)
@@ -100,13 +89,14 @@ cdef class Selection:
 
     `base` is the indexed array with the basic part of the index applied and the axes of index arrays removed; `index`
     a C-contiguous array of integers: what all index arrays come to. They count elements `stride` bytes apart, the
-    negative ones from `length` backwards. The result has base's axes before `position`, those of index, and the rest of
-    base's.
+    negative ones from `length` backwards; single numbers beside one array are in base's offset. The result has base's
+    axes before `position`, those of index, and the rest of base's.
     """
     cdef ndarray base
     cdef ndarray index
     cdef intp stride
     cdef intp length
+    cdef intp offset            # of single numbers, in bytes
     cdef int position
 
 cdef class Part:
@@ -214,6 +204,7 @@ cdef Selection select(ndarray a, object key):
     join_parts(s, parts or [part_of(as_array(np.zeros((), INTP)), 0, 1, -1, 0)])
     s.position = 0 if apart or not parts else made_before(basic, items, first)
     s.base = base_view(a, basic)
+    s.base.offset += s.offset
     check_number(parts, s.base)
     return s
 
@@ -261,25 +252,33 @@ cdef int join_parts(Selection s, list parts) except -1:
     """Check the index arrays, and make one of them."""
     cdef intp shape[MAXDIMS]
     cdef intp* total
-    cdef Part part = <Part>parts[0]
+    cdef Part part = <Part>parts[0], array = part
     cdef ndarray index
-    cdef int ndim
-    if len(parts) == 1:
-        check_bounds(part)
-        s.index = part.index
-        s.stride = part.stride
-        s.length = part.length
-        return 0
-    for part in parts:                      # NumPy's order: errors of single numbers come first
-        if part.index.ndim == 0:
+    cdef intp place
+    cdef int ndim, arrays = 0
+    for part in parts:
+        if part.index.ndim:
+            array = part
+            arrays += 1
+        elif len(parts) > 1:                # NumPy's order: errors of single numbers come first
             check_bounds(part)
+    if len(parts) == 1 or arrays == 1:
+        check_bounds(array)
+        s.index = array.index
+        s.stride = array.stride
+        s.length = array.length
+        for part in parts:
+            if part is not array:
+                place = <intp>integer_at(part.index.code, data_of(part.index))
+                s.offset += (place + part.length if place < 0 else place) * part.stride
+        return 0
     ndim = shape_of_parts(parts, shape)
     s.index = allocated(code_of_index, ndim, shape)
     s.stride = 1
     s.length = 0
     total = <intp*>data_of(s.index)
     memset(total, 0, s.index.size * sizeof(intp))
-    for single in range(1, -1, -1):         # NumPy's order: errors of single numbers come first
+    for single in range(1, -1, -1):
         for part in parts:
             index = part.index
             if (index.ndim == 0) != single:
@@ -364,6 +363,7 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
     cdef char* args[3]
     cdef intp i, outer = 1
     cdef int kind = index_kinds[index.code]
+    cdef float each
     cdef ndarray out
     if (kind < 0 or a.size == 0 or a.ndim + index.ndim > MAXDIMS or not in_order_here(index)
             or not (in_order_here(a) or a.ndim == 1 and is_here(a))):
@@ -372,7 +372,8 @@ cdef ndarray quick_take(ndarray a, ndarray index, int axis):
         outer *= a.shape[i]
     dims[0] = index.size
     dims[1] = a.size // (outer * a.shape[axis])
-    if (outer * dims[0] * dims[1] * gathers[a.itemsize][kind].cost > settings.inline_cost
+    each = gathers[a.itemsize][kind].cost + (dims[1] * a.itemsize >> 5)         # copies of 32 bytes a nanosecond
+    if (outer * dims[0] * min(each, dims[1] * gathers[a.itemsize][kind].cost) > settings.inline_cost
             or not inside_loops[kind](data_of(index), index.size, a.shape[axis])):
         return None
     memcpy(shape, a.shape, axis * sizeof(intp))
@@ -429,121 +430,6 @@ cdef bint quick_put(ndarray a, ndarray index, object value) except -1:
     scatter_loops[kind](args, dims, steps, <void*><size_t>a.itemsize)
     settings.inlined += 1
     return True
-
-# ---- under a mask ----------------------------------------------------------------------------------------------
-
-cdef enum:
-    PART = 1 << 16              # elements of a mask for each task
-    FEW = 4096                  # that are cast before anything is known of where they go
-
-cdef bint leads(ndarray mask, ndarray a) noexcept:
-    """Whether a mask has the first axes of a, all of them in C order."""
-    cdef int i
-    if mask.code != BOOL or mask.ndim == 0 or mask.ndim > a.ndim:
-        return False
-    for i in range(mask.ndim):
-        if mask.shape[i] != a.shape[i]:
-            return False
-    return True
-
-cdef ndarray under_mask(ndarray a, ndarray mask):
-    """a[mask]; None when the long way must be gone."""
-    cdef intp shape[MAXDIMS]
-    cdef ndarray out
-    cdef int ndim = a.ndim - mask.ndim + 1
-    if not leads(mask, a) or ndim > 1 and not a.flags & C_CONTIGUOUS:
-        return None
-    mask = index_array(mask)
-    memcpy(shape, a.shape + mask.ndim - 1, ndim * sizeof(intp))
-    shape[0] = count_true(mask)
-    out = new_array(a.code, ndim, shape)
-    if out.size == 0:
-        return None                         # launch() sees where it is; there is nothing to launch here
-    move_masked(select_kernel, contiguous(a), mask, out, out.itemsize * (out.size // shape[0]))
-    return out
-
-cdef bint put_under_mask(ndarray a, ndarray mask, ndarray values) except -1:
-    """a[mask] = values, one for each True or one for all; whether it was done."""
-    cdef intp row = a.itemsize
-    cdef int i
-    if not leads(mask, a) or not a.flags & C_CONTIGUOUS:
-        return False
-    for i in range(mask.ndim, a.ndim):
-        row *= a.shape[i]
-        if values.ndim != a.ndim - mask.ndim + 1 or values.shape[i - mask.ndim + 1] != a.shape[i]:
-            return False
-    mask = index_array(mask)
-    if mask.st == a.st:
-        mask = wait_read(copy_of(mask))
-    if values.ndim and (values.ndim != a.ndim - mask.ndim + 1 or values.shape[0] != count_true(mask)):
-        return False
-    if a.size:
-        move_masked(put_kernel, contiguous(values), mask, a, row)
-    return True
-
-cdef int move_masked(Kernel* k, ndarray source, ndarray mask, ndarray target, intp size) except -1:
-    """Rows of `size` bytes from under the mask, or to there: part by part, as their numbers are known."""
-    cdef Operand ops[3]
-    cdef Core core
-    cdef intp shape[1]
-    cdef bint put = k == put_kernel
-    cdef intp start, n, count, done = 0
-    core.ndim = 1
-    core.nsteps = 6
-    memset(core.steps, 0, 6 * sizeof(intp))
-    for start in range(0, mask.size, PART):
-        n = min(mask.size - start, PART)
-        count = count_bytes(data_of(mask) + start, n)
-        if count == 0:
-            continue
-        core.dims[0] = n
-        core.steps[0] = count
-        core.steps[1] = size
-        core.steps[2] = size if source.ndim else 0
-        fill_run(&ops[1], mask, start, n, 0)
-        if put:
-            fill_run(&ops[0], source, done * core.steps[2], max(count * core.steps[2], source.itemsize), 0)
-            fill_run(&ops[2], target, start * size, n * size, WRITE)
-        else:
-            fill_run(&ops[0], source, start * size, n * size, 0)
-            fill_run(&ops[2], target, done * size, count * size, WRITE | FULL)
-        launch(k, ops, 3, 0, shape, &core)
-        done += count
-    return 0
-
-def place(ndarray a, ndarray mask, ndarray values):
-    """The elements of a under a mask of its size become the values, one after the other, again and again."""
-    cdef Operand ops[3]
-    cdef Core core
-    cdef intp shape[1]
-    cdef ndarray target = a if a.flags & C_CONTIGUOUS else copy_of(a)
-    check_writable(a)
-    mask, values = contiguous(cast(mask, BOOL)), contiguous(cast_value(a, values))
-    if a.size == 0 or values.size == 0:
-        return
-    fill_run(&ops[0], values if values.st != a.st else copy_of(values), 0, values.size * a.itemsize, 0)
-    fill_run(&ops[1], mask if mask.st != a.st else copy_of(mask), 0, mask.size, 0)
-    fill_run(&ops[2], target, 0, a.size * a.itemsize, WRITE)
-    core.ndim = 1
-    core.dims[0] = a.size
-    core.nsteps = 6
-    memset(core.steps, 0, 6 * sizeof(intp))
-    core.steps[0] = values.size
-    core.steps[1] = a.itemsize
-    launch(place_kernel, ops, 3, 0, shape, &core)
-    if target is not a:
-        assign(a, target)
-
-cdef int fill_run(Operand* o, ndarray a, intp start, intp nbytes, int flags) noexcept:
-    """A run of bytes of an array in C order. flags: FULL when all of them are written, or it does not matter."""
-    fill_constant(o, NULL, a.itemsize)
-    o.s = a.st
-    o.offset = a.offset + start
-    o.flags = flags
-    if nbytes != <intp>a.st.nbytes:
-        o.flags &= ~FULL
-    region_of_run(&o.region, o.offset, nbytes)
-    return 0
 
 # ---- reading and writing ---------------------------------------------------------------------------------------
 
@@ -683,15 +569,22 @@ cdef int set_selected(ndarray a, object key, object value) except -1:
         refuse_store(a, key, value)
         raise
 
+cdef enum:
+    FEW = 4096                  # elements that are cast before anything is known of where they go
+
 cdef int store_selected(ndarray a, object key, object value) except -1:
     cdef ndarray values
     if is_ours(value) and (<ndarray>value).size <= FEW:
         value = cast_value(a, <ndarray>value)
+    if is_ours(key) and (<ndarray>key).ndim == a.ndim and masked_fill(a, <ndarray>key, value):
+        return 0
     if (is_ours(key) and a.ndim == 1 and (is_ours(value) or type(value) is int or type(value) is float)
             and quick_put(a, <ndarray>key, value)) or put_points(a, key, value):
         return 0
-    if isinstance(key, ndarray) and (<ndarray>key).code == BOOL and masked_fill(a, <ndarray>key, value):
+    if is_ours(key) and masked_fill(a, <ndarray>key, value):
         return 0
+    if type(key) is tuple and is_mask_beside_numbers(a, <tuple>key):
+        return store_selected(base_index(a, (slice(None), *(<tuple>key)[1:])), (<tuple>key)[0], value)
     values = stored(value, a.code) if not isinstance(value, ndarray) else cast_value(a, <ndarray>value)
     if values.ndim > 1 and is_mask(key) and index_array(key).ndim == a.ndim:
         raise TypeError("NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input has "
@@ -701,6 +594,12 @@ cdef int store_selected(ndarray a, object key, object value) except -1:
     if is_ours(key) and put_under_mask(a, <ndarray>key, values):
         return 0
     return scatter(a, select(a, key), key, values)
+
+cdef bint is_mask_beside_numbers(ndarray a, tuple key):
+    """Whether it is a[mask, number, ...], which is a[:, number, ...][mask]."""
+    mask = key[0]
+    return is_ours(mask) and (<ndarray>mask).code == BOOL and (<ndarray>mask).ndim == 1 and len(key) > 1 and (
+        len(key) <= a.ndim and (<ndarray>mask).size == a.shape[0]) and all([type(item) is int for item in key[1:]])
 
 cdef int scatter(ndarray a, Selection s, object key, ndarray values) except -1:
     """a[key] = values, of a's type and in other memory; s: the key taken apart."""
@@ -761,36 +660,6 @@ cdef ndarray reshape_front(ndarray a, int m):
     for i in range(m, a.ndim):
         shape[i - m + 1] = a.shape[i]
     return reshaped(a, a.ndim - m + 1, shape)
-
-cdef bint masked_fill(ndarray a, ndarray mask, object value):
-    """a[mask] = number without waiting for the mask, when their shapes agree; whether it was done."""
-    cdef Operand ops[3]
-    cdef intp shape[MAXDIMS]
-    cdef Scalar room
-    cdef char* buffer = <char*>&room
-    cdef char* args[3]
-    cdef intp dims[2]
-    cdef intp steps[6]
-    if not isinstance(value, (int, float, complex)) or isinstance(value, np.generic) or not same_shape(a, mask):
-        return False
-    if mask.st == a.st and may_overlap(mask, a):
-        mask = copy_of(mask)
-    write_scalar(value, a.code, buffer)
-    if is_free(a.st, direct) and covered_by(a, mask):
-        args[0], args[1], args[2] = buffer, data_of(mask), data_of(a)
-        dims[1] = mask.size
-        steps[4] = a.itemsize
-        steps[5] = 0
-        put_loop(args, dims, steps, NULL)
-        settings.inlined += 1
-        return True
-    memcpy(shape, a.shape, a.ndim * sizeof(intp))
-    fill_constant(&ops[0], buffer, a.itemsize)
-    fill_operand(&ops[1], mask, a.ndim, shape, False)
-    fill_operand(&ops[2], a, a.ndim, shape, True)
-    not_full(&ops[2], a)
-    launch(assigns[a.itemsize], ops, 3, a.ndim, shape, NULL)
-    return True
 
 def offsets(ndarray a, key):
     """For ufunc.at: where in a each index points, as bytes from its first element. Slices are spelled out."""

@@ -485,6 +485,14 @@ cdef bint whole_number(int128 n, int code, char* place) noexcept:
         return False
     return write_parts(<double>n, 0, code, place)
 
+cdef object one_for_all(ndarray a, object value):
+    """A number of NumPy's, to be stored at several places of a, as an element of its type, if that holds it."""
+    cdef ndarray element
+    if is_ours(value) or scalar_code(value) < 0:
+        return value
+    element = new_scalar(a.code)
+    return element if number_at(value, a.code, element.st.data) else value
+
 cdef inline bint copy_element(ndarray a, intp offset, object value) except -1:
     """The same into one place of a, if nobody is using it; whether it was done."""
     return is_idle(a.st, direct) and number_at(value, a.code, a.st.data + offset)
@@ -534,6 +542,7 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         check_writable(a)
     a.st.version += 1
     if type(key) is cnp.ndarray and cnp.PyArray_NDIM(key):
+        value = one_for_all(a, value)
         if put_named(a, key, value):
             return 0
         key = of_theirs(key)
@@ -548,12 +557,12 @@ cdef int set_index(ndarray a, object key, object value) except -1:
         if copy_element(a, offset, value):
             return 0
     if is_ours(key) and (<ndarray>key).ndim:
-        return selection_hooks.advanced_set(a, key, value)
+        return selection_hooks.advanced_set(a, key, one_for_all(a, value))
     view = a if key is Ellipsis else simple_view(a, key)
     if view is None:
         view = base_index(a, key)
     if view is NotImplemented:
-        return selection_hooks.advanced_set(a, key, value)
+        return selection_hooks.advanced_set(a, key, one_for_all(a, value))
     if is_ours(value) and (<ndarray>value).st == a.st and PyLong_CheckExact(key):
         value = as_swapped(<ndarray>view, <ndarray>value)
     if number:

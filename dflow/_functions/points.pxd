@@ -15,7 +15,3 @@ cdef ndarray take_named(ndarray a, object key)
 cdef bint put_named(ndarray a, object key, object value) except -1
 # theirs[ours], elements or rows, as NumPy's array (a new reference); NULL: it is to do that, or to say why not.
 cdef PyObject* taken_of_numpys(PyObject* theirs, PyObject* key) except? NULL
-
-# Under a mask: whether it is one of bools for each element of a, and both are here, small and in order; a[mask]
-cdef bint covered_by(ndarray a, ndarray mask) noexcept
-cdef ndarray quick_select(ndarray a, ndarray mask)                      # None: the long way must be gone

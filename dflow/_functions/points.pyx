@@ -5,7 +5,8 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcmp, memcpy
+from cpython.slice cimport PySlice_Check
+from libc.string cimport memcmp, memcpy, memset
 from dflow._kernels.dtypes cimport (
     BOOL, code_of_num, Scalar, integer_at, is_complex, is_integer, itemsizes, LONG, write_scalar)
 from dflow._kernels.kernel cimport intp, MAXDIMS
@@ -20,14 +21,14 @@ cnp.import_array()
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
 
-cdef extern from "_kernels/c/gather.h" nogil:
-    void select_loop(char**, intp*, intp*, void*) noexcept
+cdef extern from "_kernels/c/copy.h" nogil:
+    void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
 cdef enum:
     MOST = 256                  # places
 
 cdef struct Points:
-    intp n                      # how many; 0: no array was among the indices
+    intp n                      # how many
     int ndim                    # the shape of what names them: that of all arrays among the indices, broadcast
     intp shape[MAXDIMS]
     intp block                  # elements at each,
@@ -64,7 +65,7 @@ cdef bint add_shape(Points* p, ndarray index) noexcept:
             return False
     for i in range(p.ndim):
         n *= p.shape[i]
-        if n == 0 or n > MOST:
+        if n > MOST:
             return False
     p.n = n
     return True
@@ -161,7 +162,7 @@ cdef bint find_points(Points* p, ndarray a, object key) except -1:
         if is_ours(index_or_number) and (<ndarray>index_or_number).ndim and not (
                 add_shape(p, <ndarray>index_or_number)):
             return False
-    if p.n == 0 or p.n * p.block > settings.inline_cost:
+    if p.ndim == 0 or p.n + (p.n * p.size >> 5) > settings.inline_cost:      # copies of 32 bytes a nanosecond
         return False
     for place in range(1, p.n):
         p.places[place] = 0
@@ -186,6 +187,42 @@ cdef inline void move(char* to, char* from_, intp size) noexcept nogil:
     else:
         memcpy(to, from_, size)
 
+cdef bint find_columns(Points* p, ndarray a, object key) except -1:
+    """The places in the first row that [:, indices] of a matrix names."""
+    cdef int axes = 2
+    if type(key) is not tuple or len(<tuple>key) != axes or a.ndim != axes or a.size == 0:
+        return False
+    every = (<tuple>key)[0]
+    if not PySlice_Check(every) or every.start is not None or every.stop is not None or every.step is not None:
+        return False
+    index = as_index(a, (<tuple>key)[1], a.shape[1])
+    p.n = p.ndim = 0
+    if not is_ours(index) or (<ndarray>index).ndim != 1 or not add_shape(p, <ndarray>index) or (
+            p.n * a.shape[0] > settings.inline_cost):
+        return False
+    memset(p.places, 0, p.n * sizeof(intp))
+    return add_indices(p, <ndarray>index, a.shape[1], strides_of(a)[1])
+
+cdef ndarray take_columns(ndarray a, object key):
+    cdef Points p
+    cdef intp shape[2]
+    cdef int swapped[2]
+    cdef intp i, size = a.itemsize
+    cdef ndarray out
+    cdef Storage* st = a.st
+    if not find_columns(&p, a, key):
+        return None
+    shape[0], shape[1] = p.n, a.shape[0]
+    out = allocated(a.code, 2, shape)       # as NumPy has it: a column after the other
+    if a.st != st or not is_here(a):
+        return None
+    for i in range(p.n):
+        move_items(data_of(out) + i * size * shape[1], size, data_of(a) + p.places[i], strides_of(a)[0], shape[1],
+                   <int>size)
+    settings.inlined += 1
+    swapped[0], swapped[1] = 1, 0
+    return transposed(out, swapped)
+
 cdef ndarray take_points(ndarray a, object key):
     cdef Points p
     cdef intp shape[MAXDIMS]
@@ -194,8 +231,10 @@ cdef ndarray take_points(ndarray a, object key):
     cdef ndarray out
     cdef Storage* st = a.st
     cdef char* to
-    if not is_here(a) or not find_points(&p, a, key):
+    if not is_here(a):
         return None
+    if not find_points(&p, a, key):
+        return take_columns(a, key)
     if p.ndim + a.ndim - axes > MAXDIMS:
         return None
     memcpy(shape, p.shape, p.ndim * sizeof(intp))
@@ -218,14 +257,19 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
     cdef intp i, k, by = 0                  # of the source, from one place to the next
     cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1
     cdef bint whole = False                 # a block of the source is one of a
+    cdef bint columns = False
     cdef Storage* st = a.st
-    if not is_idle(st, direct) or not find_points(&p, a, key):
+    if not is_idle(st, direct):
         return False
+    if not find_points(&p, a, key):
+        columns = find_columns(&p, a, key)
+        if not columns:
+            return False
     if is_sequence(value):
         value = from_sequence(value, a.code)
     if is_ours(value):
         v = <ndarray>value
-        if v.st == a.st or not in_order_here(v) or is_complex(v.code) and not is_complex(a.code):
+        if columns and v.ndim or v.st == a.st or not in_order_here(v) or is_complex(v.code) and not is_complex(a.code):
             return False
         if v.ndim:
             k = v.ndim - (a.ndim - axes)
@@ -247,7 +291,9 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
     if a.st != st or not is_idle(st, direct):       # what is allocated above may wait for room: others go on meanwhile
         return False
     for i in range(p.n):
-        if whole:
+        if columns:
+            move_items(data_of(a) + p.places[i], strides_of(a)[0], source, 0, a.shape[0], a.itemsize)
+        elif whole:
             move(data_of(a) + p.places[i], source, p.size)
         else:
             for k in range(p.block):
@@ -255,32 +301,6 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
         source += by
     settings.inlined += 1
     return True
-
-# ---- under a mask ----------------------------------------------------------------------------------------------
-
-cdef bint covered_by(ndarray a, ndarray mask) noexcept:
-    """Whether mask is one of bools for each element of a, and both are here, small and in order."""
-    return (mask.code == BOOL and mask.size <= settings.inline_cost and in_order_here(mask) and in_order_here(a)
-            and same_shape(a, mask))
-
-cdef ndarray quick_select(ndarray a, ndarray mask):
-    """The elements of a under a mask; None when the long way must be gone."""
-    cdef char* args[3]
-    cdef intp dims[2]
-    cdef intp steps[5]
-    cdef ndarray out
-    if a.ndim == 0 or not covered_by(a, mask):
-        return None
-    steps[3] = count_true(mask)
-    steps[4] = a.itemsize
-    out = allocated(a.code, 1, &steps[3])
-    dims[1] = mask.size
-    args[0] = data_of(a)
-    args[1] = data_of(mask)
-    args[2] = data_of(out)
-    select_loop(args, dims, steps, NULL)
-    settings.inlined += 1
-    return out
 
 # ---- places that an array of NumPy's names --------------------------------------------------------------------------
 # Its memory is looked at, not copied: one of as many places as a has elements, or so, would take as long to copy.

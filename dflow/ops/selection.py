@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from dflow._array.core import array as as_array
 from dflow._array.core import is_array, ndarray
-from dflow._functions import advanced_indexing, counting, joining
+from dflow._functions import advanced_indexing, counting, joining, masks
 from dflow._functions.constructors import converted, empty, zeros_like
 from dflow._functions.numbers import cast_into, numbers_for
 from dflow._functions.numpy_inline import LATER, SMALL, as_scalar, at_once, few
@@ -275,7 +275,7 @@ def place(arr, mask, vals):
         raise ValueError("place: mask and data must be the same size")
     if not values.size and mask.any():
         raise ValueError("Cannot insert from an empty array!")
-    advanced_indexing.place(arr, mask, values)
+    masks.place(arr, mask, values)
 
 
 @op("a, b, [1, 2]", "a, b, []", "a, b, a + 1", "[1], [1], 2", "a, b[0], 1", "a, b.ravel(), v",

@@ -278,9 +278,22 @@ static inline void assign_loop(char **args, npy_intp const *dims, npy_intp const
         put_under(args[2], args[0], 0, args[1], dims[0], size);
         return;
     }
-    for (npy_intp i = 0; i < dims[0]; i++)
-        if (args[1][i * steps[1]])
-            memcpy(args[2] + i * steps[2], args[0] + i * steps[0], size);
+    if (steps[1] == 0 && !*args[1])                             /* a row of which no element is meant, */
+        return;
+    if (steps[1] == 0 && steps[0] == 0 && steps[2] == size) {   /* or all of them */
+#define ASSIGN(SIZE) \
+        for (npy_intp i = 0; i < dims[0]; i++) \
+            memcpy(args[2] + i * SIZE, args[0], SIZE);
+        BY_SIZE(size, ASSIGN)
+#undef ASSIGN
+        return;
+    }
+#define ASSIGN(SIZE) \
+    for (npy_intp i = 0; i < dims[0]; i++) \
+        if (args[1][i * steps[1]]) \
+            memcpy(args[2] + i * steps[2], args[0] + i * steps[0], SIZE);
+    BY_SIZE(size, ASSIGN)
+#undef ASSIGN
 }
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */

@@ -4,17 +4,20 @@ import numpy as np
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int32_t, int64_t
 from cpython.slice cimport PySlice_Check
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp, memcpy, memset
 from dflow._kernels.dtypes cimport (
     BOOL, code_of_num, Scalar, integer_at, is_complex, is_integer, itemsizes, LONG, write_scalar)
-from dflow._kernels.kernel cimport intp, MAXDIMS
+from dflow._kernels.kernel cimport INVALID_FAILS, intp, Kernel, MAXDIMS, MAY_RAISE
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport Storage
 from dflow._array.core cimport *, is_ours
+from dflow._array.dispatch cimport launch, Operand
+from dflow._array.in_caller cimport run_now
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, same_shape
 from dflow._functions.sequences cimport as_ours, from_sequence, is_sequence
+from dflow._functions.views cimport broadcast_view
 
 cnp.import_array()
 
@@ -25,7 +28,7 @@ cdef extern from "_kernels/c/copy.h" nogil:
     void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
 cdef enum:
-    MOST = 256                  # places
+    MOST = 1024                 # places
 
 cdef struct Points:
     intp n                      # how many
@@ -33,7 +36,7 @@ cdef struct Points:
     intp shape[MAXDIMS]
     intp block                  # elements at each,
     intp size                   # and their bytes
-    intp places[256]            # in bytes
+    intp places[1024]           # in bytes
 
 cdef inline bint add_place(Points* p, intp i, intp at, intp length, intp step) noexcept:
     """False: it is out of bounds."""
@@ -249,6 +252,13 @@ cdef ndarray take_points(ndarray a, object key):
     settings.inlined += 1
     return out
 
+cdef inline void repeat_number(char* to, char* number, intp n, intp size) noexcept nogil:
+    cdef intp done = size, end = n * size
+    move(to, number, size)
+    while done < end:
+        memcpy(to + done, to, min(done, end - done))
+        done += min(done, end - done)
+
 cdef bint put_points(ndarray a, object key, object value) except -1:
     cdef Points p
     cdef Scalar room
@@ -290,17 +300,53 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
         return False
     if a.st != st or not is_idle(st, direct):       # what is allocated above may wait for room: others go on meanwhile
         return False
-    for i in range(p.n):
-        if columns:
+    if columns:
+        for i in range(p.n):
             move_items(data_of(a) + p.places[i], strides_of(a)[0], source, 0, a.shape[0], a.itemsize)
-        elif whole:
+    elif p.n:
+        if not whole:
+            repeat_number(data_of(a) + p.places[0], source, p.block, a.itemsize)
+            source = data_of(a) + p.places[0]
+        for i in range(0 if whole else 1, p.n):
             move(data_of(a) + p.places[i], source, p.size)
-        else:
-            for k in range(p.block):
-                move(data_of(a) + p.places[i] + k * a.itemsize, source, a.itemsize)
-        source += by
+            source += by
     settings.inlined += 1
     return True
+
+# ---- ufunc.at --------------------------------------------------------------------------------------------------
+
+cdef bint run_at(Kernel* k, ndarray a, object key, ndarray values) except -1:
+    cdef Points p
+    cdef char* args[3]
+    cdef intp steps[3]
+    if (k.flags & (MAY_RAISE | INVALID_FAILS) or a.ndim == 0 or values.st == a.st or not in_order_here(values)
+            or not is_idle(a.st, direct) or not find_points(&p, a, key) or p.block != 1):
+        return False
+    if values.ndim and (values.ndim != p.ndim or memcmp(values.shape, p.shape, p.ndim * sizeof(intp))):
+        return False
+    args[0], steps[0] = <char*>p.places, sizeof(intp)
+    args[1], steps[1] = data_of(values), values.itemsize if values.ndim else 0
+    args[2], steps[2] = data_of(a), 0
+    run_now(k, args, &p.n, steps)
+    return True
+
+cdef int launch_at(Kernel* k, ndarray a, ndarray offsets, ndarray values, int code) except -1:
+    cdef Operand ops[3]
+    cdef int n = 1
+    cdef intp shape[MAXDIMS]
+    memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
+    fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
+    if values is not None:
+        values = broadcast_view(cast(values, code), offsets.ndim, offsets.shape)
+        if values.st == a.st:
+            values = copy_of(values)
+        fill_operand(&ops[1], values, offsets.ndim, shape, False)
+        n = 2
+    fill_operand(&ops[n], a, a.ndim, a.shape, True)
+    memset(ops[n].strides, 0, sizeof(ops[n].strides))
+    not_full(&ops[n], a)                    # it is also read
+    launch(k, ops, n + 1, offsets.ndim, shape, NULL)
+    return 0
 
 # ---- places that an array of NumPy's names --------------------------------------------------------------------------
 # Its memory is looked at, not copied: one of as many places as a has elements, or so, would take as long to copy.

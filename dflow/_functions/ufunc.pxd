@@ -22,7 +22,6 @@ cdef class ufunc:
     cdef public object failure  # text of the LinAlgError that an invalid result means; empty: a MemoryError
 
     cdef Plan* plan(self, tuple kinds) except NULL
-    cdef int at_offsets(self, Plan* p, ndarray target, ndarray offsets, ndarray values) except -1
 
 cdef ufunc wrap(object numpy_ufunc)
 cdef object call(ufunc u, tuple inputs, tuple out, object where, object dtype, object casting, object signature)

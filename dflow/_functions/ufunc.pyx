@@ -26,6 +26,7 @@ from dflow._functions.numbers cimport (
 from dflow._kernels.dtypes import NotHeld
 from dflow._kernels.registry import COMPARISONS, COSTS, UNFOLDED
 from dflow._functions.numpy_inline import LATER, SMALL, at_once
+from dflow._functions.points cimport launch_at, run_at
 from dflow._functions.scalars cimport function_of_numbers, number_kind
 from dflow._functions.sequences cimport as_operand, COPYING, to_read, with_arrays
 from dflow._functions.gufunc cimport (
@@ -915,6 +916,12 @@ cdef class ufunc:
         if (b is not None) != (self.nin == 2):
             raise ValueError("second operand needed for ufunc" if b is None
                              else "second operand provided when ufunc is unary")
+        values = at_points_by(self, target, b)
+        if values is not None:
+            p = self.plan((target.code, target.code))
+            if p.codes[0] == p.codes[1] == p.codes[2] == target.code and (
+                    run_at(at_kernel(p.kernel, 2, target.code), target, indices, values)):
+                return
         most = SMALL if isinstance(indices, tuple) else 4 * SMALL       # which takes NumPy ten times as long
         if at_once(self.numpy.at, (a, indices) if b is None else (a, indices, b), None, most, True) is not LATER:
             return
@@ -928,29 +935,13 @@ cdef class ufunc:
                            else values.code))
         if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
             return self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
-        self.at_offsets(p, target, hooks.offsets(target, indices), values)
+        launch_at(at_kernel(p.kernel, self.nin, target.code), target, hooks.offsets(target, indices), values, p.codes[1])
 
     def at_bytes(self, ndarray target, ndarray offsets, ndarray values):
         """at() of a fresh array, of one type with the values, at so many bytes from its first element;
         waits for nothing."""
-        self.at_offsets(self.plan((target.code, values.code)), target, offsets, values)
-
-    cdef int at_offsets(self, Plan* p, ndarray target, ndarray offsets, ndarray values) except -1:
-        cdef Operand ops[3]
-        cdef int n = 1
-        cdef intp shape[MAXDIMS]
-        memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
-        fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
-        if values is not None:
-            values = broadcast_view(cast(values, p.codes[1]), offsets.ndim, offsets.shape)
-            if values.st == target.st:
-                values = copy_of(values)
-            fill_operand(&ops[1], values, offsets.ndim, shape, False)
-            n = 2
-        fill_operand(&ops[n], target, target.ndim, target.shape, True)
-        memset(ops[n].strides, 0, sizeof(ops[n].strides))
-        not_full(&ops[n], target)           # it is also read
-        launch(at_kernel(p.kernel, self.nin, target.code), ops, n + 1, offsets.ndim, shape, NULL)
+        cdef Plan* p = self.plan((target.code, values.code))
+        launch_at(at_kernel(p.kernel, 2, target.code), target, offsets, values, p.codes[1])
 
     def at_with_casts(self, target, indices, b):
         """at() where the loop has other types than the target, or that is an array of NumPy's. Waits for everything."""
@@ -985,6 +976,15 @@ cdef class ufunc:
 
     def __hash__(self):
         return hash(self.numpy)
+
+cdef ndarray at_points_by(ufunc u, ndarray target, object b):
+    """The other operand of u.at(), if it has the target's type, or is a number that surely has."""
+    if u.nin == 2 and is_ours(b) and (<ndarray>b).code == target.code:
+        return <ndarray>b
+    if u.nin == 2 and (type(b) is float and target.code == DOUBLE or type(b) is int and target.code != BOOL and (
+            0 <= b < 128)) and not u.core:
+        return as_array_code(b, target.code)
+    return None
 
 cdef void set_up() noexcept:
     cdef ufunc first = ufunc.__new__(ufunc)

@@ -1,10 +1,9 @@
 """Kernels whose loop calls another kernel's: see _kernels/wrapped.pxd."""
 
 import numpy as np
-from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport COPIES, DATA_FOLD, ELEMENTWISE, intp, Kernel, loop_t, PARTIAL, REDUCES, ROWS
-from dflow._kernels.dtypes cimport DOUBLE, FLOAT, is_integer, itemsizes
+from dflow._kernels.dtypes cimport DOUBLE, DTYPES, FLOAT, is_integer, itemsizes
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.reduce cimport (
@@ -13,6 +12,10 @@ from dflow._kernels.registry cimport Wrapped, kernel_new, recall, remember, ufun
 
 cdef extern from "_kernels/c/extreme.h" nogil:
     extreme_t best_extreme(int which, int wide)
+
+cdef extern from "_kernels/c/at.h" nogil:
+    int AT_ADD, AT_SUBTRACT, AT_MULTIPLY, AT_MAXIMUM, AT_MINIMUM
+    void* at_loop_of(char kind, int size)
 
 cdef extern from "_kernels/c/sum.h" nogil:
     total_t best_total(int wide)
@@ -193,32 +196,19 @@ cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nog
             inner[1] = inner[0]
         w.loop(inner, &one, inner_steps, w.data)
 
-ctypedef fused added:           # types that are mostly added so: of histograms, gradients
-    float
-    double
-    uint64_t                    # it wraps
-
-cdef void add_each(char** args, intp* dims, intp* steps, added* target) noexcept nogil:
-    cdef intp i
-    for i in range(dims[0]):
-        (<added*>(<char*>target + (<intp*>(args[0] + i * steps[0]))[0]))[0] += (<added*>(args[1] + i * steps[1]))[0]
-
-cdef void add_at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """at_loop for additions, without a call for each."""
-    cdef intp code = <intp>data
-    if code == FLOAT:
-        add_each(args, dims, steps, <float*>args[2])
-    elif code == DOUBLE:
-        add_each(args, dims, steps, <double*>args[2])
-    else:
-        add_each(args, dims, steps, <uint64_t*>args[2])
+cdef dict AT_OPS = {b"add": AT_ADD, b"subtract": AT_SUBTRACT, b"multiply": AT_MULTIPLY, b"maximum": AT_MAXIMUM,
+                    b"minimum": AT_MINIMUM}     # without a call for each element
 
 cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
     key = ("at", <size_t>k)
     cdef Kernel* r = recall(key)
-    if r == NULL and (code == FLOAT or code == DOUBLE or is_integer(code) and itemsizes[code] == 8) and (
-            k == ufunc_kernel(np.add, (code, code, code))):
-        r = remember(key, kernel_new(k.name, nin, nin + 1, add_at_loop, <void*><intp>code, k.flags & ~ELEMENTWISE, 1))
+    cdef loop_t loop = NULL
+    cdef intp op = AT_OPS.get(k.name, -1)
+    if r == NULL and nin == 2 and op >= 0:
+        dtype = DTYPES[code]
+        loop = <loop_t>at_loop_of(ord(dtype.kind), dtype.itemsize)
+        if loop != NULL and k == ufunc_kernel(getattr(np, k.name.decode()), (code, code, code)):
+            r = remember(key, kernel_new(k.name, nin, nin + 1, loop, <void*>op, k.flags & ~ELEMENTWISE, 1))
     if r == NULL:
         r = remember(key, kernel_new(k.name, nin, nin + 1, at_loop, wrap(k, itemsizes[code]), k.flags & ~ELEMENTWISE,
                                      k.cost + 5))

@@ -1,0 +1,59 @@
+/* Elements at offsets that become op(element, value), one after the other: a repeated one each time. */
+#ifndef DFLOW_AT_H
+#define DFLOW_AT_H
+
+#include <math.h>
+#include <numpy/npy_common.h>
+
+enum AtOp { AT_ADD, AT_SUBTRACT, AT_MULTIPLY, AT_MAXIMUM, AT_MINIMUM, AT_OPS };
+
+/* Of two equal ones the second, as NumPy's vectors have it: of zeros the sign tells. NaNs win. */
+#define ABOVE(x, y) (x > y ? x : y)
+#define BELOW(x, y) (x < y ? x : y)
+#define REAL_ABOVE(x, y) (isgreater(x, y) || x != x ? x : y)
+#define REAL_BELOW(x, y) (isless(x, y) || x != x ? x : y)
+
+#define EACH(T, value) \
+    for (npy_intp i = 0; i < dims[0]; i++) { \
+        T *to = (T *)(args[2] + *(npy_intp const *)(args[0] + i * steps[0])); \
+        T const x = *to, y = *(T const *)(args[1] + i * steps[1]); \
+        *to = (T)(value); \
+    } \
+    break;
+
+/* As a kernel: byte offsets into the target, values, target. data: which of AtOp. W: in which it wraps. */
+#define AT(name, T, W, above, below) \
+    static void at_##name(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
+        switch ((npy_intp)data) { \
+        case AT_ADD: EACH(T, (W)x + (W)y) \
+        case AT_SUBTRACT: EACH(T, (W)x - (W)y) \
+        case AT_MULTIPLY: EACH(T, (W)x * (W)y) \
+        case AT_MAXIMUM: EACH(T, above(x, y)) \
+        case AT_MINIMUM: EACH(T, below(x, y)) \
+        } \
+    }
+#define AT_INTEGER(name, T) AT(name, T, npy_uint64, ABOVE, BELOW)
+AT_INTEGER(i1, npy_int8) AT_INTEGER(u1, npy_uint8) AT_INTEGER(i2, npy_int16) AT_INTEGER(u2, npy_uint16)
+AT_INTEGER(i4, npy_int32) AT_INTEGER(u4, npy_uint32) AT_INTEGER(i8, npy_int64) AT_INTEGER(u8, npy_uint64)
+AT(f4, float, float, REAL_ABOVE, REAL_BELOW)
+AT(f8, double, double, REAL_ABOVE, REAL_BELOW)
+
+typedef void (*at_loop_t)(char **, npy_intp const *, npy_intp const *, void *);
+
+/* NULL: there is none for the type. */
+static inline at_loop_t at_loop_of(char kind, int size) {
+    static const at_loop_t integers[2][9] = {[0] = {[1] = at_i1, [2] = at_i2, [4] = at_i4, [8] = at_i8},
+                                             [1] = {[1] = at_u1, [2] = at_u2, [4] = at_u4, [8] = at_u8}};
+    if (kind == 'f')
+        return size == 4 ? at_f4 : size == 8 ? at_f8 : NULL;
+    return kind == 'i' || kind == 'u' ? integers[kind == 'u'][size] : NULL;
+}
+
+#undef ABOVE
+#undef BELOW
+#undef REAL_ABOVE
+#undef REAL_BELOW
+#undef EACH
+#undef AT
+#undef AT_INTEGER
+#endif

@@ -161,9 +161,10 @@ CLASSES = {
             A[S] = {n}                  A[D] = {n}                  A[R] = B                    A[:, L] = {n}
             A[S] {op}= {n}              A[D] {op}= {n}              A[R] {op}= B                A[S, j0] = {n}
             A[R, J] = {n}               A[R, J] {op}= {q}           A[S] = B[S]                 A[D] = B[D]
-            r = A[A[:, j0] == {e}]      r = A[J == J[0]]            r = A[np.argsort(J)]        r = A[R[:9]] {op} B[R[:9]]
+            r = A[A[:, j0] == {e}]      r = A[J == J[0]]            r = A[np.argsort(J)]
             r = x[k[:9]]                r = x[k][::-1]              w[k[:9]] {op}= {n}          r = A[R[0]:R[0] + 3]
-            r = np.take(A, R, axis=0)   r = np.take(A, L, axis=1)   r = A[np.where(S)[0]]       r = A[np.ix_(R[:5], L[:5])]
+            r = np.take(A, R, axis=0)   r = np.take(A, L, axis=1)   r = A[np.where(S)[0]]
+            r = A[R[:9]] {op} B[R[:9]]                              r = A[np.ix_(R[:5], L[:5])]
             r = np.delete(x, k[0])      r = A[R[:9], L[0]:]         r = A[S].sum(axis=0)        r = A[J == 1, j0]
             r = A[I]                    r = A[I, j0]                r = A[M]                    r = A[M, j0]
             r = A[I, J]                 r = A[:, j0][M]             A[M] = {n}                  A[I] = B

@@ -16,7 +16,11 @@ def index(random, n, count, length):
     """An index of an axis, of one kind or another; most are of `count` places, some out of bounds."""
     low, high = (-length, length) if random.random() < 0.95 else (-length - 1, length + 1)
     at = random.integers(low, max(high, low + 1), count if random.random() < 0.95 else count + 1)
-    kind = random.integers(14)
+    kind = random.integers(16)
+    if kind == 14:                          # a mask, mostly of the axis
+        return n.array(random.random(length + (random.random() < 0.05)) < random.choice([0, 0.3, 0.7, 1]))
+    if kind == 15:
+        return slice(None)
     if kind > 9:                            # several axes, which are broadcast
         at = at.reshape([(-1, 1), (1, -1), (2, -1) if at.size % 2 == 0 else (1, -1), (-1, 1, 1)][kind - 10])
         way = random.integers(4)

@@ -482,10 +482,16 @@ cdef int result_shape(Selection s, intp* shape) except -1:
         shape[m + i] = s.base.shape[i]
     return m + n
 
+cdef inline object sole(object key):
+    """x[array,] is x[array]."""
+    if type(key) is tuple and len(<tuple>key) == 1 and (is_ours((<tuple>key)[0]) or type((<tuple>key)[0]) is cnp.ndarray):
+        return (<tuple>key)[0]
+    return key
+
 cdef object get_selected(ndarray a, object key):
     """a[key] with arrays or booleans in key: a copy."""
     try:
-        return chosen(a, key)
+        return chosen(a, sole(key))
     except (IndexError, TypeError, ValueError):
         refuse_index(a, key)
         raise
@@ -564,7 +570,7 @@ cdef ndarray placed(Selection s, ndarray out, int m):
 cdef int set_selected(ndarray a, object key, object value) except -1:
     """a[key] = value with arrays or booleans in key."""
     try:
-        return store_selected(a, key, value)
+        return store_selected(a, sole(key), value)
     except (IndexError, TypeError, ValueError, OverflowError):
         refuse_store(a, key, value)
         raise

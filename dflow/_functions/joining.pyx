@@ -128,7 +128,7 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     if axis is None:
         if dtype is None and out is None:
             dtype = common_type(arrays, parts)
-        parts = [x.ravel() for x in parts]
+        parts = [adapted(x, part, dtype if out is None else out.dtype).ravel() for x, part in zip(arrays, parts)]
         axis = 0
     if any_records(PySequence_Fast_ITEMS(parts), len(parts)):
         return record("concatenate", (parts, axis), concatenate, (parts, axis, out, dtype, casting), {})
@@ -179,6 +179,12 @@ def common_type(arrays, parts):
     if len({x.dtype.num for x in parts}) == 1:
         return parts[0].dtype
     return np.result_type(*[x if type(x) in (int, float, complex) else part.dtype for x, part in zip(arrays, parts)])
+
+cdef ndarray adapted(object x, ndarray part, object dtype):
+    """A part that a Python number is takes on a type that holds such, whatever its value."""
+    if type(x) in (int, float, complex) and np.result_type(x, dtype) == dtype:
+        return cast(part, code_of(dtype))
+    return part
 
 cdef int joined_shape(list parts, int k, intp* shape) except -1:
     """The shape of the parts side by side along axis k; ValueError when the other axes differ."""

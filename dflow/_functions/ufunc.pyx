@@ -916,7 +916,7 @@ cdef class ufunc:
         if (b is not None) != (self.nin == 2):
             raise ValueError("second operand needed for ufunc" if b is None
                              else "second operand provided when ufunc is unary")
-        values = at_points_by(self, target, b)
+        values = operand_of_at(self, target, b)
         if values is not None:
             p = self.plan((target.code, target.code))
             if p.codes[0] == p.codes[1] == p.codes[2] == target.code and (
@@ -977,12 +977,13 @@ cdef class ufunc:
     def __hash__(self):
         return hash(self.numpy)
 
-cdef ndarray at_points_by(ufunc u, ndarray target, object b):
-    """The other operand of u.at(), if it has the target's type, or is a number that surely has."""
+cdef ndarray operand_of_at(ufunc u, ndarray target, object b):
+    """The other operand of u.at(), if it has the target's type, or is a number that NumPy, too, gives this one: it takes
+    no number for a weak one here."""
     if u.nin == 2 and is_ours(b) and (<ndarray>b).code == target.code:
         return <ndarray>b
-    if u.nin == 2 and (type(b) is float and target.code == DOUBLE or type(b) is int and target.code != BOOL and (
-            0 <= b < 128)) and not u.core:
+    if u.nin == 2 and (type(b) is float and target.code == DOUBLE or type(b) is int and 0 <= b < 128 and (
+            target.code == LONG or target.code == DOUBLE)):
         return as_array_code(b, target.code)
     return None
 

@@ -589,8 +589,9 @@ cdef int store_selected(ndarray a, object key, object value) except -1:
         return 0
     if is_ours(key) and masked_fill(a, <ndarray>key, value):
         return 0
-    if type(key) is tuple and is_mask_beside_numbers(a, <tuple>key):
-        return store_selected(base_index(a, (slice(None), *(<tuple>key)[1:])), (<tuple>key)[0], value)
+    if type(key) is tuple and is_mask_beside_numbers(a, <tuple>key) and masked_fill(
+            base_index(a, (slice(None), *(<tuple>key)[1:])), (<tuple>key)[0], value):
+        return 0
     values = stored(value, a.code) if not isinstance(value, ndarray) else cast_value(a, <ndarray>value)
     if values.ndim > 1 and is_mask(key) and index_array(key).ndim == a.ndim:
         raise TypeError("NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input has "

@@ -17,7 +17,7 @@ from dflow._array.dispatch cimport launch, Operand
 from dflow._array.in_caller cimport run_now
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, same_shape
 from dflow._functions.sequences cimport as_ours, from_sequence, is_sequence
-from dflow._functions.views cimport broadcast_view
+from dflow._functions.views cimport broadcast_view, reshaped
 
 cnp.import_array()
 
@@ -337,6 +337,8 @@ cdef int launch_at(Kernel* k, ndarray a, ndarray offsets, ndarray values, int co
     memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
     fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
     if values is not None:
+        while values.ndim > offsets.ndim and values.shape[0] == 1:
+            values = reshaped(values, values.ndim - 1, values.shape + 1)
         values = broadcast_view(cast(values, code), offsets.ndim, offsets.shape)
         if values.st == a.st:
             values = copy_of(values)

@@ -11,8 +11,8 @@ from dflow._array.core cimport ndarray
 cdef ndarray take_points(ndarray a, object key)                         # a[key]; None: the long way must be gone
 cdef bint put_points(ndarray a, object key, object value) except -1     # a[key] = value; whether it was done
 
-# ufunc.at by a kernel of at_kernel(): few of one type at once (whether it was done); any, at offsets in bytes, by values
-# of the type `code`, or by none.
+# ufunc.at by a kernel of at_kernel(): few of one type at once (whether it was done); any, at offsets in bytes, by
+# values of the type `code`, or by none.
 cdef bint run_at(Kernel* k, ndarray a, object key, ndarray values) except -1
 cdef int launch_at(Kernel* k, ndarray a, ndarray offsets, ndarray values, int code) except -1
 

@@ -896,6 +896,7 @@ cdef class ufunc:
         """Apply to a at the indices, in place and unbuffered: repeated indices count each time. Waits for indices."""
         cdef ndarray target, values = None
         cdef Plan* p
+        cdef Kernel* k
         if self.core is not None:
             raise TypeError(f"{self.name}.at does not support ufunc with non-trivial signature: {self.name} has "
                             f"signature {self.numpy.signature}.")
@@ -935,7 +936,8 @@ cdef class ufunc:
                            else values.code))
         if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
             return self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
-        launch_at(at_kernel(p.kernel, self.nin, target.code), target, hooks.offsets(target, indices), values, p.codes[1])
+        k = at_kernel(p.kernel, self.nin, target.code)
+        launch_at(k, target, hooks.offsets(target, indices), values, p.codes[1])
 
     def at_bytes(self, ndarray target, ndarray offsets, ndarray values):
         """at() of a fresh array, of one type with the values, at so many bytes from its first element;
@@ -978,8 +980,8 @@ cdef class ufunc:
         return hash(self.numpy)
 
 cdef ndarray operand_of_at(ufunc u, ndarray target, object b):
-    """The other operand of u.at(), if it has the target's type, or is a number that NumPy, too, gives this one: it takes
-    no number for a weak one here."""
+    """The other operand of u.at(), if it has the target's type, or is a number that NumPy, too, gives this one (no number
+    is weak here)."""
     if u.nin == 2 and is_ours(b) and (<ndarray>b).code == target.code:
         return <ndarray>b
     if u.nin == 2 and (type(b) is float and target.code == DOUBLE or type(b) is int and 0 <= b < 128 and (

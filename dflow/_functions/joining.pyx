@@ -225,8 +225,8 @@ cdef int joined_code(list parts, object out, object dtype, object casting) excep
         code = (<ndarray>out).code
     for part in parts:
         if type_of(part) != code and not np.can_cast(DTYPES[type_of(part)], DTYPES[code], casting):
-            raise TypeError(f"Cannot cast array data from {DTYPES[type_of(part)]!r} to {DTYPES[code]!r} according to the "
-                            f"rule {casting!r}")
+            raise TypeError(f"Cannot cast array data from {DTYPES[type_of(part)]!r} to {DTYPES[code]!r} according to "
+                            f"the rule {casting!r}")
     return code
 
 def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):

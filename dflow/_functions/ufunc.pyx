@@ -980,8 +980,7 @@ cdef class ufunc:
         return hash(self.numpy)
 
 cdef ndarray operand_of_at(ufunc u, ndarray target, object b):
-    """The other operand of u.at(), if it has the target's type, or is a number that NumPy, too, gives this one (no number
-    is weak here)."""
+    """The other operand of u.at(), if it has the target's type, or is a number that NumPy gives this one, too."""
     if u.nin == 2 and is_ours(b) and (<ndarray>b).code == target.code:
         return <ndarray>b
     if u.nin == 2 and (type(b) is float and target.code == DOUBLE or type(b) is int and 0 <= b < 128 and (

@@ -484,7 +484,7 @@ cdef int result_shape(Selection s, intp* shape) except -1:
 
 cdef inline object sole(object key):
     """x[array,] is x[array]."""
-    if type(key) is tuple and len(<tuple>key) == 1 and (is_ours((<tuple>key)[0]) or type((<tuple>key)[0]) is cnp.ndarray):
+    if type(key) is tuple and len(<tuple>key) == 1 and isinstance((<tuple>key)[0], (ndarray, np.ndarray)):
         return (<tuple>key)[0]
     return key
 

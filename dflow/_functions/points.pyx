@@ -12,6 +12,7 @@ from dflow._kernels.dtypes cimport (
 from dflow._kernels.kernel cimport INVALID_FAILS, intp, Kernel, MAXDIMS, MAY_RAISE
 from dflow._engine cimport settings
 from dflow._runtime.graph cimport Storage
+from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport *, is_ours
 from dflow._array.dispatch cimport launch, Operand
 from dflow._array.in_caller cimport run_now
@@ -201,7 +202,7 @@ cdef bint find_columns(Points* p, ndarray a, object key) except -1:
     index = as_index(a, (<tuple>key)[1], a.shape[1])
     p.n = p.ndim = 0
     if not is_ours(index) or (<ndarray>index).ndim != 1 or not add_shape(p, <ndarray>index) or (
-            p.n * a.shape[0] > settings.inline_cost):
+            p.n * a.shape[0] > MIDDLING * settings.inline_cost):
         return False
     memset(p.places, 0, p.n * sizeof(intp))
     return add_indices(p, <ndarray>index, a.shape[1], strides_of(a)[1])

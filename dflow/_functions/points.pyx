@@ -5,7 +5,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.slice cimport PySlice_Check
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy, memset
 from dflow._kernels.dtypes cimport (
     BOOL, code_of_num, Scalar, integer_at, is_complex, is_integer, itemsizes, LONG, write_scalar)
@@ -27,6 +27,15 @@ cdef extern from "Python.h":
 
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
+
+cdef extern from "_kernels/c/gather.h" nogil:
+    ctypedef void (*index_loop)(char**, intp*, intp*, void*) noexcept
+    int I8
+    index_loop gather_loops[8]
+    index_loop scatter_loops[8]
+    int (*inside_loops[8])(char*, intp, intp) noexcept
+    void select_loop(char**, intp*, intp*, void*) noexcept
+    void put_loop(char**, intp*, intp*, void*) noexcept
 
 cdef enum:
     MOST = 1024                 # places
@@ -166,7 +175,7 @@ cdef bint find_points(Points* p, ndarray a, object key) except -1:
         if is_ours(index_or_number) and (<ndarray>index_or_number).ndim and not (
                 add_shape(p, <ndarray>index_or_number)):
             return False
-    if p.ndim == 0 or p.n + (p.n * p.size >> 5) > settings.inline_cost:      # copies of 32 bytes a nanosecond
+    if p.ndim == 0 or p.n + (p.n * p.size >> 5) > MIDDLING // 2 * settings.inline_cost:   # of 32 bytes a nanosecond
         return False
     for place in range(1, p.n):
         p.places[place] = 0
@@ -360,14 +369,6 @@ cdef struct Named:
     char* mask                  # by what is true in here, of `length` bools
     intp length
 
-cdef inline bint within(Named* p, size_t length) noexcept nogil:
-    """Whether all indices are those of so many elements."""
-    cdef size_t outside = 0
-    cdef intp i
-    for i in range(p.n):                    # without a branch: the compiler looks at several at once
-        outside |= (<size_t>p.at[i] + length) | (length - 1 - <size_t>p.at[i])
-    return <intp>outside >= 0
-
 cdef bint find_named(Named* p, ndarray a, object key) noexcept:
     """False: the long way must be gone."""
     cdef int code = cnp.PyArray_TYPE(key)
@@ -376,7 +377,7 @@ cdef bint find_named(Named* p, ndarray a, object key) noexcept:
             not cnp.PyArray_ISCARRAY_RO(key)):
         return False
     if code == cnp.NPY_BOOL:
-        if p.length > MOST or cnp.PyArray_NDIM(key) != a.ndim or (
+        if cnp.PyArray_NDIM(key) != a.ndim or (
                 memcmp(cnp.PyArray_DIMS(key), a.shape, a.ndim * sizeof(intp))):
             return False
         p.at, p.mask = NULL, <char*>cnp.PyArray_DATA(key)
@@ -385,46 +386,42 @@ cdef bint find_named(Named* p, ndarray a, object key) noexcept:
     if code != cnp.NPY_INTP or a.ndim != 1:
         return False
     p.n, p.at, p.mask = p.length, <intp*>cnp.PyArray_DATA(key), NULL
-    return within(p, a.shape[0])
+    return inside_loops[I8](<char*>p.at, p.n, a.shape[0])
 
-ctypedef fused number:                      # by its size
-    int32_t
-    int64_t
-
-cdef inline void take_each(Named* p, number* source, number* out, intp length) noexcept nogil:
-    cdef intp i
-    for i in range(p.n):
-        out[i] = source[p.at[i] + length if p.at[i] < 0 else p.at[i]]
-
-cdef inline void put_each(Named* p, number* source, intp by, number* out, intp length) noexcept nogil:
-    cdef intp i
-    for i in range(p.n):
-        out[p.at[i] + length if p.at[i] < 0 else p.at[i]] = source[i * by]
-
-cdef void take_rows(Named* p, char* source, char* out, intp length, intp size) noexcept nogil:
-    cdef intp i
-    if size == 8:
-        take_each(p, <int64_t*>source, <int64_t*>out, length)
-    elif size == 4:
-        take_each(p, <int32_t*>source, <int32_t*>out, length)
+cdef void take_each(Named* p, char* source, char* out, intp length, intp items, intp itemsize) noexcept nogil:
+    """To out, what is named among `length` rows of so many items."""
+    cdef char* args[3]
+    cdef intp dims[2]
+    cdef intp steps[5]
+    args[0], args[1], args[2] = source, <char*>p.at, out
+    dims[0], dims[1] = p.n, items
+    steps[0], steps[1], steps[2], steps[3], steps[4] = 0, sizeof(intp), items * itemsize, items * itemsize, length
+    if p.at == NULL:
+        args[1], dims[1], steps[3], steps[4] = p.mask, p.length, p.n, itemsize
+        select_loop(args, dims, steps, NULL)
     else:
-        for i in range(p.n):
-            memcpy(out + i * size, source + (p.at[i] + length if p.at[i] < 0 else p.at[i]) * size, size)
+        gather_loops[I8](args, dims, steps, <void*>itemsize)
 
-cdef inline intp next_named(Named* p, ndarray a, intp i, intp* seen) noexcept nogil:
-    """The index in a of the i-th element that is named. seen: of a mask, how many bools."""
-    if p.at != NULL:
-        return p.at[i] + a.shape[0] if p.at[i] < 0 else p.at[i]
-    while not p.mask[seen[0]]:
-        seen[0] += 1
-    seen[0] += 1
-    return seen[0] - 1
+cdef void put_each(Named* p, char* source, intp step, char* target, intp length, intp itemsize) noexcept nogil:
+    """The same of elements, to the target, from where they lie a step apart."""
+    cdef char* args[3]
+    cdef intp dims[2]
+    cdef intp steps[6]
+    if p.at == NULL:
+        args[0], args[1], args[2] = source, p.mask, target
+        dims[1], steps[4], steps[5] = p.length, itemsize, step
+        put_loop(args, dims, steps, NULL)
+    else:
+        args[0], args[1], args[2] = target, source, <char*>p.at
+        dims[0], dims[1] = p.n, 1
+        steps[0], steps[1], steps[2], steps[3], steps[4] = 0, step, sizeof(intp), itemsize, length
+        scatter_loops[I8](args, dims, steps, <void*>itemsize)
 
 cdef ndarray take_named(ndarray a, object key):
     cdef Named p
-    cdef intp i, seen = 0, size = a.itemsize
     cdef ndarray out
-    cdef char* source
+    if not a.flags & C_CONTIGUOUS and a.size <= settings.inline_cost and is_here(a):
+        a = contiguous(a)
     if cnp.PyArray_TYPE(key) == cnp.NPY_INTP and a.ndim == 1 and cnp.PyArray_SIZE(key) <= 4 * settings.inline_cost:
         out = allocated(a.code, cnp.PyArray_NDIM(key), <intp*>cnp.PyArray_DIMS(key))
     elif is_here(a) and find_named(&p, a, key):
@@ -434,12 +431,7 @@ cdef ndarray take_named(ndarray a, object key):
     # Only now: what is allocated may wait for room, and others may write meanwhile, also to the key.
     if not is_here(a) or not find_named(&p, a, key) or out.size != p.n:
         return None
-    source = data_of(a)
-    if p.at != NULL:
-        take_rows(&p, source, data_of(out), a.shape[0], size)
-    else:
-        for i in range(p.n):
-            move(data_of(out) + i * size, source + next_named(&p, a, i, &seen) * size, size)
+    take_each(&p, data_of(a), data_of(out), a.shape[0], 1, a.itemsize)
     settings.inlined += 1
     return out
 
@@ -448,11 +440,11 @@ cdef bint put_named(ndarray a, object key, object value) except -1:
     cdef Scalar room
     cdef char* source = <char*>&room
     cdef char* first = a.st.data
-    cdef intp i, seen = 0, size = a.itemsize, by = 0
+    cdef intp step = 0
     if not is_idle(a.st, direct) or not find_named(&p, a, key):
         return False
     if type(value) is cnp.ndarray:
-        by = 1
+        step = a.itemsize
         source = <char*>cnp.PyArray_DATA(value)
         if code_of_num(cnp.PyArray_TYPE(value)) != a.code or not cnp.PyArray_ISCARRAY_RO(value) or (
                 cnp.PyArray_NDIM(value) != (cnp.PyArray_NDIM(key) if p.at != NULL else 1)
@@ -463,19 +455,13 @@ cdef bint put_named(ndarray a, object key, object value) except -1:
     elif type(value) is int or type(value) is float or type(value) is bool:
         write_scalar(value, a.code, source)
     elif is_ours(value) and (<ndarray>value).ndim == 0 and (<ndarray>value).code == a.code and is_here(<ndarray>value):
-        memcpy(source, data_of(<ndarray>value), size)
+        memcpy(source, data_of(<ndarray>value), a.itemsize)
     else:
         return False
     if <char*>cnp.PyArray_DATA(key) < first + a.st.nbytes and (
             first < <char*>cnp.PyArray_DATA(key) + cnp.PyArray_NBYTES(key)):
         return False
-    if p.at != NULL and size == 8:
-        put_each(&p, <int64_t*>source, by, <int64_t*>data_of(a), a.shape[0])
-    elif p.at != NULL and size == 4:
-        put_each(&p, <int32_t*>source, by, <int32_t*>data_of(a), a.shape[0])
-    else:
-        for i in range(p.n):
-            move(data_of(a) + next_named(&p, a, i, &seen) * size, source + i * by * size, size)
+    put_each(&p, source, step, data_of(a), a.shape[0], a.itemsize)
     settings.inlined += 1
     return True
 
@@ -496,9 +482,9 @@ cdef PyObject* taken_of_numpys(PyObject* theirs, PyObject* key) except? NULL:
         memcpy(shape + k.ndim, lengths + 1, (ndim - 1) * sizeof(intp))
         out = cnp.PyArray_EMPTY(k.ndim + ndim - 1, <cnp.npy_intp*>shape, cnp.PyArray_TYPE(a), False)
         p.n, p.at = k.size, <intp*>data_of(k)
-        if not within(&p, lengths[0]):
+        if not inside_loops[I8](<char*>p.at, p.n, lengths[0]):
             return NULL
-        take_rows(&p, <char*>cnp.PyArray_DATA(a), <char*>cnp.PyArray_DATA(out), lengths[0],
-                  cnp.PyArray_NBYTES(a) // lengths[0])
+        take_each(&p, <char*>cnp.PyArray_DATA(a), <char*>cnp.PyArray_DATA(out), lengths[0],
+                  cnp.PyArray_SIZE(a) // lengths[0], cnp.PyArray_ITEMSIZE(a))
     Py_INCREF(out)
     return <PyObject*>out

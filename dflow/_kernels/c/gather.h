@@ -280,10 +280,12 @@ static inline void assign_loop(char **args, npy_intp const *dims, npy_intp const
     }
     if (steps[1] == 0 && !*args[1])                             /* a row of which no element is meant, */
         return;
-    if (steps[1] == 0 && steps[0] == 0 && steps[2] == size) {   /* or all of them */
+    if (steps[1] == 0 && steps[0] == 0 && steps[2] == size) {   /* or all, by what nobody writes to */
+        char one[32], *to = args[2];
+        memcpy(one, args[0], size);
 #define ASSIGN(SIZE) \
         for (npy_intp i = 0; i < dims[0]; i++) \
-            memcpy(args[2] + i * SIZE, args[0], SIZE);
+            memcpy(to + i * SIZE, one, SIZE);
         BY_SIZE(size, ASSIGN)
 #undef ASSIGN
         return;

@@ -88,6 +88,30 @@ def test_outputs(seed, engine):
         check(arrays, text, engine)
 
 
+@pytest.mark.parametrize("n", [1, 3, 200])
+@pytest.mark.parametrize("text, told", [
+    ("np.exp(a, b)", "overflow encountered in exp"), ("np.square(a, out=b)", "overflow encountered in square"),
+    ("np.add(a, a, b)", "overflow encountered in add"), ("np.negative(a[:0], b[:0])", None), ("np.sqrt(a, b)", None),
+    ("np.reciprocal(a - a, b)", "divide by zero encountered in reciprocal")])
+def test_what_is_told_of_results_that_are_cast(text, told, n):
+    """It is of the operation, whether it was computed or cast, and has been written, also where it is raised."""
+    left = {}
+    for module in (numpy, np):
+        for policy in ("ignore", "warn", "raise"):          # first of all, plans are made
+            names = {"a": module.full(n, 200.0 if "exp" in text else 1e39), "b": module.ones(n, "f4")}
+            with module.errstate(all=policy), warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always")
+                try:
+                    exec(text, {"np": module}, names)
+                except FloatingPointError as error:
+                    heard = [error]
+                said = [str(getattr(one, "message", one)) for one in heard]
+            left.setdefault(policy, []).append((numpy.asarray(names["b"]), said))
+    for policy, ((theirs, expected), (ours, said)) in left.items():
+        assert same_bits(ours, theirs), (ours, theirs)
+        assert said == expected == ([told] if told and policy != "ignore" else [])
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("seed", range(20))
 def test_reductions_along_axes(seed, engine):

@@ -255,7 +255,8 @@ def test_ufuncs_at_places(seed, most, engine):
         arrays, key = arrays_and_places(random, most), places(random)
         name = random.choice("add add subtract multiply maximum minimum logical_or divide negative".split())
         x = str(random.choice(["a", "a", "a.T", "a[::-1]", "B"]))
-        value = str(random.choice([*STORED, f"a[{key}]", f"B[{key}]", "numpy.array(a[0])"]))
+        values = [value for value in STORED if value not in ("a", "B", "a[:, :1]")]     # of which NumPy takes some
+        value = str(random.choice([*values, f"a[{key}]", f"B[{key}]", "numpy.array(a[0])"]))
         value = "" if name == "negative" else f", {value}"
         check(arrays, f"np.{name}.at({x}, numpy.s_[{key}]{value})\nr = {x}.copy()", engine, x[0] == "a", told=False)
 

@@ -27,7 +27,7 @@ from dflow._runtime.region cimport Region
 from dflow._array.dispatch cimport (
     Operand, Core, UNTRACKED_READ, fill_access, fill_constant, launch, merge_axes,
     region_of_run)
-from dflow._array.in_caller cimport joins, run_now, run_unary
+from dflow._array.in_caller cimport joins, run_now
 from dflow._runtime.executor cimport inside_host_task, resume_held_back
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.dtypes cimport (
@@ -250,7 +250,7 @@ cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
     cdef intp n
     cdef Scalar room
     cdef ndarray x
-    cdef int i, size = itemsizes[p.codes[2]]
+    cdef int i
     if p.nargs != 3 or p.kernel.flags & (MAY_RAISE | INVALID_FAILS):
         return None
     for i in range(2):
@@ -263,7 +263,7 @@ cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
     n = x.size
     if joins(n, p.kernel, True) or out is not None and not (
             out.flags & C_CONTIGUOUS and same_shape(x, out)
-            and (out.code == p.codes[2] or n * size <= MIXED_BYTES and fits[out.code][p.codes[2]])):
+            and (out.code == p.codes[2] or n * itemsizes[p.codes[2]] <= MIXED_BYTES and fits[out.code][p.codes[2]])):
         return None
     for i in range(2):
         z = b if i else a
@@ -274,13 +274,39 @@ cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
         out = new_array(p.codes[2], x.ndim, x.shape)
         if not give_memory(out, x, a if is_ours(a) and a is not x else b if is_ours(b) and b is not x else None):
             return None
-    point_at(args, steps, 2, out)
-    if out.code == p.codes[2]:
-        run_now(p.kernel, args, &n, steps)
-    else:
-        args[2], steps[2] = rooms[2], size
-        run_now(p.kernel, args, &n, steps)
-        run_unary(cast_kernel(p.codes[2], out.code), rooms[2], size, data_of(out), out.itemsize, n)
+    run_into(p.kernel, p.codes[2], args, steps, 2, &n, out, rooms[2])
+    return out
+
+cdef int run_into(Kernel* k, int code, char** args, intp* steps, int nin, intp* n, ndarray out, char* room) except -1:
+    """Run a kernel whose results have that type, and store them in out, by way of `room` if that has another one. What
+    is told of, the cast's flags too, is told of the operation."""
+    cdef char* ends[2]
+    cdef intp inner[2]
+    cdef int flags
+    point_at(args, steps, nin, out)
+    if out.code == code:
+        return run_now(k, args, n, steps)
+    ends[0], ends[1] = room, args[nin]
+    inner[0], inner[1] = itemsizes[code], out.itemsize
+    args[nin], steps[nin] = room, itemsizes[code]
+    flags = call_loop(k, args, n, steps)
+    settings.inlined += 1
+    return fp_event(flags | call_loop(cast_kernel(code, out.code), ends, n, inner), k)
+
+cdef ndarray mixed_unary(Plan* p, ndarray x, ndarray out):
+    """The same of one operand."""
+    cdef char rooms[2][MIXED_BYTES]
+    cdef char* args[2]
+    cdef intp steps[2]
+    cdef intp n = x.size
+    if (p.kernel.flags & (MAY_RAISE | INVALID_FAILS) or joins(n, p.kernel, True) or not is_near(x)
+            or not is_idle(out.st, near) or not goes_with(x, out) or not is_line(x) or not out.flags & C_CONTIGUOUS
+            or n * itemsizes[p.codes[1]] > MIXED_BYTES or not fits[out.code][p.codes[1]]):
+        return None
+    args[0], steps[0] = data_of(x), step_of_line(x)
+    if (x.code != p.codes[0] or shares(x, out)) and not cast_line(args, steps, x, p.codes[0], rooms[0]):
+        return None
+    run_into(p.kernel, p.codes[1], args, steps, 1, &n, out, rooms[1])
     return out
 
 cdef bint fits[NCODES][NCODES]          # whether the results of a type may be stored as another
@@ -334,6 +360,9 @@ cdef ndarray unary_into(Plan* p, ndarray x, ndarray out):
         return None
     out.st.version += 1
     if not p.direct or out.code != p.codes[1] or shares(x, out):
+        done = mixed_unary(p, x, out)
+        if done is not None:
+            return done
         return stored_result(p, x, None, out) if may_be_stored(p.codes[1], out, shares(x, out)) else None
     if (p.kernel.flags & (MAY_RAISE | INVALID_FAILS) or joins(n, p.kernel, True) or not is_near(x)
             or not is_idle(out.st, near) or not goes_with(x, out) or not is_line(x) or not is_line(out)):

@@ -51,6 +51,8 @@ cdef ndarray quick_select(ndarray a, ndarray mask):
     steps[3] = count_true(mask)
     steps[4] = a.itemsize
     out = allocated(a.code, 1, &steps[3])
+    if not covered_by(a, mask) or count_true(mask) != out.size:     # others may have gone on while there was no room
+        return None
     dims[1] = mask.size
     args[0] = data_of(a)
     args[1] = data_of(mask)

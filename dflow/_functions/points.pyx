@@ -18,7 +18,7 @@ from dflow._array.dispatch cimport launch, Operand
 from dflow._array.in_caller cimport run_now
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, same_shape
 from dflow._functions.sequences cimport as_ours, from_sequence, is_sequence
-from dflow._functions.views cimport broadcast_view, reshaped
+from dflow._functions.views cimport broadcast_view
 
 cnp.import_array()
 
@@ -187,6 +187,8 @@ cdef bint find_points(Points* p, ndarray a, object key) except -1:
                 return False
             continue
         index = <ndarray>item
+        if not is_here(index):              # any more: what is made of others may wait for room
+            return False
         if not (add_indices(p, index, a.shape[d], strides_of(a)[d]) if index.ndim else add_everywhere(
                 p, <intp>integer_at(index.code, data_of(index)), a.shape[d], strides_of(a)[d])):
             return False
@@ -329,10 +331,13 @@ cdef bint run_at(Kernel* k, ndarray a, object key, ndarray values) except -1:
     cdef Points p
     cdef char* args[3]
     cdef intp steps[3]
+    cdef Storage* st = a.st
     if (k.flags & (MAY_RAISE | INVALID_FAILS) or a.ndim == 0 or values.st == a.st or not in_order_here(values)
-            or not is_idle(a.st, direct) or not find_points(&p, a, key) or p.block != 1):
+            or not is_idle(st, direct) or not find_points(&p, a, key) or p.block != 1):
         return False
     if values.ndim and (values.ndim != p.ndim or memcmp(values.shape, p.shape, p.ndim * sizeof(intp))):
+        return False
+    if a.st != st or not is_idle(st, direct) or not in_order_here(values):          # as find_points() may wait for room
         return False
     args[0], steps[0] = <char*>p.places, sizeof(intp)
     args[1], steps[1] = data_of(values), values.itemsize if values.ndim else 0
@@ -347,8 +352,6 @@ cdef int launch_at(Kernel* k, ndarray a, ndarray offsets, ndarray values, int co
     memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
     fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
     if values is not None:
-        while values.ndim > offsets.ndim and values.shape[0] == 1:
-            values = reshaped(values, values.ndim - 1, values.shape + 1)
         values = broadcast_view(cast(values, code), offsets.ndim, offsets.shape)
         if values.st == a.st:
             values = copy_of(values)
@@ -481,7 +484,7 @@ cdef PyObject* taken_of_numpys(PyObject* theirs, PyObject* key) except? NULL:
         memcpy(shape, k.shape, k.ndim * sizeof(intp))
         memcpy(shape + k.ndim, lengths + 1, (ndim - 1) * sizeof(intp))
         out = cnp.PyArray_EMPTY(k.ndim + ndim - 1, <cnp.npy_intp*>shape, cnp.PyArray_TYPE(a), False)
-        p.n, p.at = k.size, <intp*>data_of(k)
+        p.n, p.at, p.mask, p.length = k.size, <intp*>data_of(k), NULL, 0
         if not inside_loops[I8](<char*>p.at, p.n, lengths[0]):
             return NULL
         take_each(&p, <char*>cnp.PyArray_DATA(a), <char*>cnp.PyArray_DATA(out), lengths[0],

@@ -897,6 +897,7 @@ cdef class ufunc:
         cdef ndarray target, values = None
         cdef Plan* p
         cdef Kernel* k
+        cdef int code
         if self.core is not None:
             raise TypeError(f"{self.name}.at does not support ufunc with non-trivial signature: {self.name} has "
                             f"signature {self.numpy.signature}.")
@@ -917,11 +918,11 @@ cdef class ufunc:
         if (b is not None) != (self.nin == 2):
             raise ValueError("second operand needed for ufunc" if b is None
                              else "second operand provided when ufunc is unary")
-        values = operand_of_at(self, target, b)
-        if values is not None:
-            p = self.plan((target.code, target.code))
-            if p.codes[0] == p.codes[1] == p.codes[2] == target.code and (
-                    run_at(at_kernel(p.kernel, 2, target.code), target, indices, values)):
+        code = code_at(target, b) if self.nin == 2 else -1
+        if code >= 0:
+            p = self.plan((target.code, code))
+            if p.codes[0] == p.codes[1] == p.codes[2] == target.code and run_at(
+                    at_kernel(p.kernel, 2, target.code), target, indices, as_array_code(b, target.code)):
                 return
         most = SMALL if isinstance(indices, tuple) else 4 * SMALL       # which takes NumPy ten times as long
         if at_once(self.numpy.at, (a, indices) if b is None else (a, indices, b), None, most, True) is not LATER:
@@ -979,14 +980,14 @@ cdef class ufunc:
     def __hash__(self):
         return hash(self.numpy)
 
-cdef ndarray operand_of_at(ufunc u, ndarray target, object b):
-    """The other operand of u.at(), if it has the target's type, or is a number that NumPy gives this one, too."""
-    if u.nin == 2 and is_ours(b) and (<ndarray>b).code == target.code:
-        return <ndarray>b
-    if u.nin == 2 and (type(b) is float and target.code == DOUBLE or type(b) is int and 0 <= b < 128 and (
-            target.code == LONG or target.code == DOUBLE)):
-        return as_array_code(b, target.code)
-    return None
+cdef int code_at(ndarray target, object b):
+    """The type of what is applied to few elements: the target's, or that which NumPy gives a number here, where none is
+    weak; -1 for others."""
+    if is_ours(b):
+        return target.code if (<ndarray>b).code == target.code else -1
+    if target.code != LONG and target.code != DOUBLE:
+        return -1
+    return DOUBLE if type(b) is float else LONG if type(b) is int and 0 <= b < 128 else -1
 
 cdef void set_up() noexcept:
     cdef ufunc first = ufunc.__new__(ufunc)

@@ -142,11 +142,11 @@ static void (*const add_loops[INDEX_KINDS])(npy_intp *, char const *, npy_intp, 
 
 /* ---- masks ------------------------------------------------------------------------------------------------------- */
 
-/* out: the elements under the mask, of which there are `count`. Where the mask has no pattern a branch would be
- * mispredicted: each element is copied, and the next over it unless it counts. */
+/* out: the elements under the mask, of which there are `count` (or were, if others write to it meanwhile). Where it has
+ * no pattern a branch would be mispredicted: each element is copied, and the next over it unless it counts. */
 INLINE void select_each(char *out, char const *in, char const *mask, npy_intp n, npy_intp count, npy_intp size) {
     npy_intp i = 0, k = 0;
-    while (k < count) {
+    while (k < count && i < n) {
         npy_uint64 eight = n - i >= 8 ? eight_at(mask + i) : 1;
         if (eight == 0)
             i += 8;

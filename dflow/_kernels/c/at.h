@@ -22,7 +22,7 @@ enum AtOp { AT_ADD, AT_SUBTRACT, AT_MULTIPLY, AT_MAXIMUM, AT_MINIMUM, AT_OPS };
     break;
 
 /* As a kernel: byte offsets into the target, values, target. data: which of AtOp. W: in which it wraps. */
-#define AT(name, T, W, above, below) \
+#define LOOPS(name, T, W, above, below) \
     static void at_##name(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
         switch ((npy_intp)data) { \
         case AT_ADD: EACH(T, (W)x + (W)y) \
@@ -32,11 +32,11 @@ enum AtOp { AT_ADD, AT_SUBTRACT, AT_MULTIPLY, AT_MAXIMUM, AT_MINIMUM, AT_OPS };
         case AT_MINIMUM: EACH(T, below(x, y)) \
         } \
     }
-#define AT_INTEGER(name, T) AT(name, T, npy_uint64, ABOVE, BELOW)
-AT_INTEGER(i1, npy_int8) AT_INTEGER(u1, npy_uint8) AT_INTEGER(i2, npy_int16) AT_INTEGER(u2, npy_uint16)
-AT_INTEGER(i4, npy_int32) AT_INTEGER(u4, npy_uint32) AT_INTEGER(i8, npy_int64) AT_INTEGER(u8, npy_uint64)
-AT(f4, float, float, REAL_ABOVE, REAL_BELOW)
-AT(f8, double, double, REAL_ABOVE, REAL_BELOW)
+#define INTEGER_LOOPS(name, T) LOOPS(name, T, npy_uint64, ABOVE, BELOW)
+INTEGER_LOOPS(i1, npy_int8) INTEGER_LOOPS(u1, npy_uint8) INTEGER_LOOPS(i2, npy_int16) INTEGER_LOOPS(u2, npy_uint16)
+INTEGER_LOOPS(i4, npy_int32) INTEGER_LOOPS(u4, npy_uint32) INTEGER_LOOPS(i8, npy_int64) INTEGER_LOOPS(u8, npy_uint64)
+LOOPS(f4, float, float, REAL_ABOVE, REAL_BELOW)
+LOOPS(f8, double, double, REAL_ABOVE, REAL_BELOW)
 
 typedef void (*at_loop_t)(char **, npy_intp const *, npy_intp const *, void *);
 
@@ -54,6 +54,6 @@ static inline at_loop_t at_loop_of(char kind, int size) {
 #undef REAL_ABOVE
 #undef REAL_BELOW
 #undef EACH
-#undef AT
-#undef AT_INTEGER
+#undef LOOPS
+#undef INTEGER_LOOPS
 #endif

@@ -1,6 +1,7 @@
 """Dask's workers with arrays of ours, on clusters of processes: tasks that end when their arrays are there, errors,
 arrays over the wire, workers that die, workers without dflow; groups of workers that sum, and train."""
 
+import asyncio
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from engines import HANG, poll
 import dflow
 import dflow.numpy as np
 from dflow import autograd, gluon, kvstore
+from dflow._ranks import place
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -577,19 +579,52 @@ def notes_of(make):
     return caught.value.__notes__, heard()
 
 
-def test_an_error_has_its_lines(client):
+def singular_and_slow(rank):
+    """What is sent from here is sent late: when the sum has failed here."""
+    exchange = place.group().exchange
+    at_once = exchange._carry
+
+    async def late(*args):
+        await asyncio.sleep(0.05)
+        await at_once(*args)
+    exchange._carry = late
+    return singular(rank)
+
+
+@pytest.mark.parametrize("make", [singular, singular_and_slow])
+def test_an_error_has_its_lines(client, make):
     """Those of the program: where it was made, by whom it was handed over, and where it was to be summed."""
     second = sorted(addresses(client))[1]
-    for notes, reported in dflow.distributed.run(client, notes_of, singular):
+    for notes, reported in dflow.distributed.run(client, notes_of, make):
         assert len(notes) == 3, notes
         made, rank, summed = notes
         assert re.fullmatch(r"submitted at .*test_distributed.py:\d+ in singular: inv", made)
         assert rank == f"handed over by rank 1 at {second} for the sum of 'x'"
         assert re.fullmatch(r"submitted at .*test_distributed.py:\d+ in notes_of: host task", summed)
         assert reported == []
+
+
+def test_an_error_of_shapes_has_its_line(client):
     for (summed,), reported in dflow.distributed.run(client, notes_of, lambda rank: np.ones(3 + rank // 2)):
         assert re.fullmatch(r"submitted at .*test_distributed.py:\d+ in notes_of: host task", summed)
         assert reported == []
+
+
+def test_what_is_noted_on_a_copy_is_not_on_the_next():
+    """tblib, which Dask loads, has copies of an error share its attributes."""
+    error = ZeroDivisionError("of a task")
+
+    def fail():
+        raise error
+
+    x = dflow.submit(fail, shape=2)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError) as caught:
+            x.wait_to_read()
+        assert not hasattr(caught.value, "mine") and "mine" not in caught.value.__notes__
+        caught.value.mine = True
+        caught.value.add_note("mine")
+    assert not vars(error)
 
 
 def fails_later():

@@ -117,17 +117,23 @@ cdef void poison_unref(Poison* p) noexcept nogil:
     Py_AddPendingCall(end_later, NULL)
 
 cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
-    """A poison with one reference. Needs the GIL. The error gets a note that names the submitting line."""
+    """A poison with one reference. Needs the GIL. A copy of the error gets a note that names the submitting line."""
     global poisons
     cdef Poison* p = <Poison*>memory_zeros(sizeof(Poison))
     if p == NULL:
         no_memory.seen = 0
         return &no_memory
+    raised = error
+    try:
+        error = duplicate(raised)   # what a task has raised may be another's, too: a future's, or on its way elsewhere
+        error.__context__ = raised.__context__
+    except Exception:               # no memory for one
+        error = raised
     if site != NULL:
         try:
             error.add_note("\n    called at ".join(
                 [f"submitted at {describe(site)}: {name.decode()}", *stack_of(site)]))
-            lines = users_frames(error.__traceback__)
+            lines = users_frames(raised.__traceback__)
             if lines:
                 error.add_note("in the task:\n" + "".join(lines).rstrip())
         except Exception:           # an error class of the user's that refuses notes
@@ -224,6 +230,8 @@ cdef object duplicate(object error):
     if type(twin) is not type(error):       # a constructor of the user's own that does not take error.args
         twin = type(error).__new__(type(error), *error.args)
         twin.__dict__.update(error.__dict__)
+    if twin.__dict__ is error.__dict__:     # tblib, which Dask loads, has copies share it
+        twin.__dict__ = dict(error.__dict__)
     if "__notes__" in error.__dict__:
         twin.__notes__ = list(error.__notes__)
     twin.__cause__ = error.__cause__

@@ -13,6 +13,7 @@ from dflow._kernels.dtypes cimport (
 from dflow._array.core cimport *, is_ours, be_element
 from dflow._base.thread_state cimport many_devices, near, recorders, set_recording
 from dflow._engine cimport settings
+from dflow._functions.elements cimport new_bool
 from dflow._functions.interop cimport ask, foreign
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
@@ -27,8 +28,10 @@ from dflow._functions.ufunc cimport ufunc, wrap, call
 
 cdef extern from "_kernels/c/elements.h" nogil:
     ctypedef int (*one_number)(int op, const void* p, void* r)
+    ctypedef int (*two_numbers)(int op, const void* p, const void* q, void* r)
     one_number of_one_number[18]
-    int NUMBER
+    two_numbers of_two_numbers[18]
+    int TRUE_OUTCOME, NUMBER, NOTHING
 
 # In the order of Op.
 operator_names = ("add subtract multiply true_divide floor_divide remainder power left_shift right_shift bitwise_and "
@@ -62,12 +65,25 @@ cdef object held(object x, int code):
     return out
 
 cdef object binary_operator(int op, object a, object b):
+    cdef int how
     if records(a, b):
         return record_operator(op, a, b)
     if op > GREATER_EQUAL:
         return array_operator(op, a, b)
+    if op >= LESS and is_ours(a) and is_ours(b):
+        how = elements_compared(op, <ndarray>a, <ndarray>b)
+        if how <= TRUE_OUTCOME:
+            return new_bool(how)
     result = scalar_arithmetic(op, a, b)
     return array_operator(op, a, b) if result is None else result
+
+cdef inline int elements_compared(int op, ndarray a, ndarray b) noexcept:
+    """An outcome: of two elements of one type, which lists compare one after the other. NOTHING: the long way knows."""
+    cdef two_numbers compute = of_two_numbers[a.code]
+    if a.code != b.code or a.ndim or b.ndim or compute == NULL or settings.inline_cost <= 0 or not (
+            is_here(a) and is_here(b)):
+        return NOTHING
+    return compute(op, data_of(a), data_of(b), NULL)
 
 cdef object array_operator(int op, object a, object b):
     cdef ufunc u

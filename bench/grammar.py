@@ -57,6 +57,13 @@ CLASSES = {
             for t in x[:{turns}]:
                 r = t {op} {n}
         biuf
+            t = []
+            for e in k[:{turns}]:
+                if e not in t:
+                    t.append(e)
+
+            r = sorted(x[:{turns}])[0]
+
             t = 0
             for i in range({turns}):
                 if x[i] > y[i]:

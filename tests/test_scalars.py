@@ -278,6 +278,22 @@ def test_true_and_false_are_two_values_until_there_are_gradients():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("code", "?bBhHiIlLqQefdgFDG")
+def test_lists_of_values_are_searched_and_sorted(code):
+    """By comparisons of two, which are true or false at once, or wait."""
+    numbers, want = numpy.random.default_rng(3).integers(0, 9, 40).astype(code), None
+    for np_, limit in (numpy, None), (np, None), (np, 0):
+        with configured(limit=limit):
+            x = np_.array(numbers)
+            some, others = list(x), list(x[::-1] + x)
+            got = [t in some for t in others], [others.index(t) if t in others else -1 for t in some], some == others
+            got += [some.count(t) for t in others], [bool(s == t) for s, t in zip(some, others)]
+            if not numpy.iscomplexobj(numbers):
+                got += [int(t) for t in sorted(others)], int(max(some)), [some[0] < t for t in others]
+        want = want or got
+        assert got == want
+
+
 def test_values_are_no_arrays_that_need_no_copy():
     for module in (numpy, np):
         for function in (module.array, module.asarray):

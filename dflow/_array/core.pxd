@@ -60,6 +60,7 @@ cdef inline void be_like(ndarray a, ndarray b) noexcept:      # an element, if b
     if b.flags & SCALAR:
         be_element(a)
 
+cdef PyObject* truths[2]            # False and True, as comparisons of elements give them: see _functions/elements.pyx
 cdef PyTypeObject* map_type         # of arrays over files, and their views: see _functions/mapped.pyx
 
 cdef inline PyObject* viewed(ndarray a) noexcept:            # the ndarray that it is a view of, or NULL

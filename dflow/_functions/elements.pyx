@@ -2,7 +2,7 @@
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
-from dflow._array.core cimport READONLY, SCALAR, is_ours, ndarray, new_scalar
+from dflow._array.core cimport READONLY, SCALAR, is_ours, ndarray, new_scalar, truths
 from dflow._engine cimport settings
 from dflow._kernels.dtypes cimport BOOL
 from dflow._tracing.tape cimport gradients_kept
@@ -17,11 +17,12 @@ cdef ndarray a_bool(bint value, int flags):
     out.flags |= flags
     return out
 
-cdef ndarray the_true = a_bool(True, READONLY), the_false = a_bool(False, READONLY)
+cdef tuple two_truths = (a_bool(False, READONLY), a_bool(True, READONLY))
+truths[0], truths[1] = <PyObject*>two_truths[0], <PyObject*>two_truths[1]
 
 cdef ndarray new_bool(bint value):
     settings.inlined += 1
-    return a_bool(value, 0) if gradients_kept() else the_true if value else the_false
+    return a_bool(value, 0) if gradients_kept() else <ndarray>truths[value]
 
 cpdef bint is_number(object x):
     """Whether x is a float or an int: of Python, or NumPy's float64. No element of ours, whose value may be pending."""

@@ -41,6 +41,7 @@ from dflow._ranks.place import enter, group
 from dflow._ranks.store import LANE, start_lane
 from dflow._ranks.sums import first, summed
 from dflow._remote import answer, devices
+from dflow._runtime.errors import duplicate
 from dflow.numpy import ndarray
 
 __all__ = ["WorkerLost", "cluster", "profile", "rank", "run", "setup", "size"]
@@ -533,11 +534,11 @@ class Group:
         def wait(_error):
             came.exception()
             if self.exchange.lost is not None:      # an error of all that follows: told once
-                raise self.exchange.lost.with_traceback(None)
+                raise duplicate(self.exchange.lost)     # which gets notes; itself it may yet be sent
 
         def take(_error):
             if came.exception() is not None:
-                raise came.exception()
+                raise duplicate(came.exception())
             window(out, write=True)[...] = came.result()
             kept.clear()
 

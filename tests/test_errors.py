@@ -1,10 +1,8 @@
 """Errors: at the call what NumPy rejects there; from a worker, at every read, with the line that submitted the work."""
 
-import concurrent.futures
 import inspect
 import os
 import re
-import threading
 import warnings
 
 import numpy
@@ -221,16 +219,6 @@ def test_the_note_names_the_users_line_behind_functions_written_in_python(tasks)
 
 def raise_lookup(*arrays):
     raise LookupError("from the task")
-
-
-def test_an_error_that_several_tasks_raise_stays_as_it_is():
-    """As that of a future: each result tells of its own line, and the error of none."""
-    future = concurrent.futures.Future()
-    future.set_exception(LookupError("of all"))
-    first, where = dflow.submit(future.result, shape=(2,), dtype="float64"), line()
-    second = dflow.submit(future.result, shape=(2,), dtype="float64")
-    assert [site(error_of(x))[:2] for x in (first, second)] == [(HERE, where), (HERE, where + 1)]
-    assert not hasattr(future.exception(), "__notes__")
 
 
 def test_the_note_names_the_line_of_a_submit():
@@ -798,10 +786,9 @@ def test_copying_an_error_may_end_others():
     """waitall() raises copies; making one runs Python code, which may drop the last array that carries an error."""
     class Odd(Exception):
         def __copy__(self):
-            if threading.current_thread() is threading.main_thread():
-                failed.clear()
-                dflow.engine.statistics()
-                junk.extend(bytearray(b"A" * 47) for _ in range(2000))
+            failed.clear()
+            dflow.engine.statistics()
+            junk.extend(bytearray(b"A" * 47) for _ in range(2000))
             return Odd(*self.args)
 
     def fail():

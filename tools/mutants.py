@@ -57,9 +57,10 @@ MUTANTS = (
            "step.ops[i].region.start += held.shift", "step.ops[i].region.start += 0",
            "a replay over columns elsewhere waits for the columns that were noted", ("tests/test_graphs.py",)),
     # ---- memory and errors
-    Mutant("everybodys-error", "dflow/_runtime/errors.pyx",
-           "error = duplicate(raised)", "error = raised",
-           "what a task notes is on the error itself, which others may raise, or are about to send", (ERRORS,)),
+    Mutant("everybodys-error", "dflow/distributed.py",
+           "raise duplicate(came.exception())", "raise came.exception()",
+           "what a rank notes is on everybody's error",
+           ("tests/test_distributed.py -k lines",)),
     Mutant("untracked-kept", "dflow/_runtime/graph.pyx",
            "        if a[i].storage != NULL:\n            storage_unref_nogil(a[i].storage)",
            "        if a[i].storage != NULL and a[i].key & TRACKED:\n            storage_unref_nogil(a[i].storage)",

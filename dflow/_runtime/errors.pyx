@@ -117,23 +117,17 @@ cdef void poison_unref(Poison* p) noexcept nogil:
     Py_AddPendingCall(end_later, NULL)
 
 cdef Poison* poison_new(object error, Site* site, const char* name) noexcept:
-    """A poison with one reference. Needs the GIL. A copy of the error gets a note that names the submitting line."""
+    """A poison with one reference. Needs the GIL. The error gets a note that names the submitting line."""
     global poisons
     cdef Poison* p = <Poison*>memory_zeros(sizeof(Poison))
     if p == NULL:
         no_memory.seen = 0
         return &no_memory
-    raised = error
-    try:
-        error = duplicate(raised)   # what a task has raised may be another's, too: a future's, or on its way elsewhere
-        error.__context__ = raised.__context__
-    except Exception:               # no memory for one
-        error = raised
     if site != NULL:
         try:
             error.add_note("\n    called at ".join(
                 [f"submitted at {describe(site)}: {name.decode()}", *stack_of(site)]))
-            lines = users_frames(raised.__traceback__)
+            lines = users_frames(error.__traceback__)
             if lines:
                 error.add_note("in the task:\n" + "".join(lines).rstrip())
         except Exception:           # an error class of the user's that refuses notes
@@ -221,7 +215,8 @@ cdef int raise_poison(Poison* p) except -1:
     p.seen = 1
     raise duplicate(<object>p.error)
 
-cdef object duplicate(object error):
+cpdef object duplicate(object error):
+    """A copy that shares nothing: runs Python code, where a signal's handler may raise."""
     try:
         import copy                         # slow to load
         twin = copy.copy(error)

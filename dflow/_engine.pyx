@@ -28,7 +28,7 @@ from dflow._runtime.fusion_rules cimport MAX_ARGUMENTS, MAX_MEMBERS, may_tail, r
 from dflow._runtime.events cimport reserve_events, watched
 from dflow._runtime.errors cimport here, in_record, in_try, report_unseen, unseen_errors
 from dflow._runtime.graph cimport *
-from dflow._runtime.open_group cimport Closed, offer, offer_last, open_leader
+from dflow._runtime.open_group cimport Closed, close_group, offer, offer_last, open_leader
 from dflow._runtime.parking cimport announce, any_ready, queue, start_group, wake_worker
 from dflow._runtime.queues cimport *
 from dflow._runtime.region cimport Region
@@ -201,19 +201,23 @@ cdef bint join(Task* t) noexcept:
         calls = offer(t, &closed)
     elif not reduces or open_leader() == NULL or not offer_last(t, &closed):
         return False
-    if closed.leader != NULL:
-        if closed.needed and closed.cost < MIDDLING * settings.inline_cost:
-            waiting.run_or_queue(closed.leader, closed.cost)
-        else:
-            queue(closed.leader, closed.cost)
+    hand_on(closed.leader, closed.cost, closed.needed)
     if calls:
         wake_worker(lane, False)
     return True
+
+cdef void hand_on(Task* leader, double cost, bint needed) noexcept:
+    """A group that nobody joins any more, if it is ready, else NULL; needed: by the newest task."""
+    if leader != NULL and needed and cost < MIDDLING * settings.inline_cost:
+        waiting.run_or_queue(leader, cost)
+    elif leader != NULL:
+        queue(leader, cost)
 
 cdef void connect_and_queue(Task* t) noexcept:
     cdef Access* a = accesses(t)
     cdef Task* leader = open_leader()       # another thread may close its group at any time: then it is but an address
     cdef bint met = False, host = (t.kernel.flags & HOST) != 0
+    cdef Closed closed
     cdef int i
     t.npending = 1
     if load_int(&watched):
@@ -224,7 +228,8 @@ cdef void connect_and_queue(Task* t) noexcept:
     if host and not load_int(&shared.closing):
         add_i64(&shared.host_tasks, 1)
     if met:
-        start_group()                   # for what is not elementwise, it is complete
+        closed = close_group()          # for what is not elementwise, it is complete
+        hand_on(closed.leader, closed.cost, True)
     if add_int(&t.npending, -1) == 0:
         queue(t, cost_of(t))
         if host:

@@ -269,7 +269,7 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
         if k.flags & PRODUCT:
             most = min(most, SPLIT_NS)
     ready = (small or cost <= most) and operands_ready(ops, nops)
-    catches_up = not ready and cost <= settings.tiny_cost and not (elementwise and would_join(elements, False))
+    catches_up = not ready and cost <= most and not (elementwise and would_join(elements, False))
     if small and handed.needed > 0 and not (ready and cost <= most):
         handed.needed -= 1
         catches_up, most = not ready, cost

@@ -9,7 +9,7 @@ import numpy as np
 cimport numpy as cnp
 from cpython.slice cimport PySlice_Check
 from libc.string cimport memcpy, memset
-from dflow._kernels.kernel cimport DATA_BYTES, ELEMENTWISE, intp, Kernel, loop_t, MAXDIMS, ROWS
+from dflow._kernels.kernel cimport BY_BYTES, DATA_BYTES, ELEMENTWISE, intp, Kernel, loop_t, MAXDIMS, ROWS
 from dflow._engine cimport settings
 from dflow._runtime.fp_errors cimport warn_user
 from dflow._runtime.waiting cimport try_to_catch_up
@@ -76,6 +76,7 @@ def _make_kernels():
             name_kernel(("take", size, kind), <size_t>gathers[size][kind])
             scatters[size][kind] = kernel_new(b"put", 2, 3, <loop_t>scatter_loops[kind], <void*><size_t>size, 0,
                                                1, DATA_BYTES)
+            gathers[size][kind].cost_model = scatters[size][kind].cost_model = BY_BYTES
     for code in range(NCODES):
         dtype = DTYPES[code]
         index_kinds[code] = dtype.itemsize.bit_length() - 1 + 4 * (dtype.kind == "u") if dtype.kind in "iu" else -1

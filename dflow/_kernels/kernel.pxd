@@ -37,6 +37,7 @@ cdef enum:
 cdef enum CostModel:        # growth of its time with its core dimensions
     BY_SIZE                 # by their product
     CUBIC                   # by their third power, even where there are fewer
+    BY_BYTES                # one is copied in a moment, and then by the bytes of a run: DATA_BYTES
 
 cdef enum Resource:         # of a library, besides a core
     BLAS = 1                # may enter NumPy's BLAS, which others may be using: see _kernels/blas_library.pxd
@@ -50,6 +51,7 @@ cdef enum DataTag:          # type of `data`, with the function by which code ou
     DATA_SORTING            # sorting_of() of _kernels/sorting.pyx
 
 cdef enum:
+    COPIED = 32             # bytes in a nanosecond, where they are in a core's cache
     FIRST_STEPS = 6         # of an algorithm of LAPACK: a small matrix takes the time of one with so many rows more
 
 cdef struct Kernel:         # immortal
@@ -89,6 +91,8 @@ cdef inline double core_cost(Kernel* k, intp* dims, int ncore) noexcept nogil:
     """A factor for its cost of an element: of core dimensions `dims`."""
     cdef double cost = 1
     cdef int i
+    if k.cost_model == BY_BYTES:
+        return 1 + (dims[0] - 1) * item_bytes(k) / (COPIED * k.cost)
     for i in range(ncore):
         cost *= (dims[i] + FIRST_STEPS if k.cost_model == CUBIC else dims[i] if dims[i] else 1)
     if k.cost_model == CUBIC:

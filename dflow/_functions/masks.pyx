@@ -63,6 +63,7 @@ cdef ndarray quick_select(ndarray a, ndarray mask):
 
 cdef enum:
     PART = 1 << 16              # elements of a mask for each task
+    EASY = 32                   # bytes to copy for each that take less than to look at it; a dimension is how much more
 
 cdef bint leads(ndarray mask, ndarray a) noexcept:
     """Whether a mask has the first axes of a, all of them in C order."""
@@ -116,7 +117,7 @@ cdef int move_masked(Kernel* k, ndarray source, ndarray mask, ndarray target, in
     cdef intp shape[1]
     cdef bint put = k == put_kernel
     cdef intp start, n, count, done = 0
-    core.ndim = 1
+    core.ndim = 2
     core.nsteps = 6
     memset(core.steps, 0, 6 * sizeof(intp))
     for start in range(0, mask.size, PART):
@@ -125,6 +126,7 @@ cdef int move_masked(Kernel* k, ndarray source, ndarray mask, ndarray target, in
         if count == 0:
             continue
         core.dims[0] = n
+        core.dims[1] = 1 + count * size // (n * EASY)
         core.steps[0] = count
         core.steps[1] = size
         core.steps[2] = size if source.ndim else 0

@@ -15,7 +15,7 @@ cdef extern from "_kernels/c/extreme.h" nogil:
 
 cdef extern from "_kernels/c/at.h" nogil:
     int AT_ADD, AT_SUBTRACT, AT_MULTIPLY, AT_MAXIMUM, AT_MINIMUM
-    void* at_loop_of(char kind, int size)
+    void* at_loop_of(int op, char kind, int size)
 
 cdef extern from "_kernels/c/sum.h" nogil:
     total_t best_total(int wide)
@@ -206,7 +206,7 @@ cdef Kernel* at_kernel(Kernel* k, int nin, int code) except NULL:
     cdef intp op = AT_OPS.get(k.name, -1)
     if r == NULL and nin == 2 and op >= 0:
         dtype = DTYPES[code]
-        loop = <loop_t>at_loop_of(ord(dtype.kind), dtype.itemsize)
+        loop = <loop_t>at_loop_of(op, ord(dtype.kind), dtype.itemsize)
         if loop != NULL and k == ufunc_kernel(getattr(np, k.name.decode()), (code, code, code)):
             r = remember(key, kernel_new(k.name, nin, nin + 1, loop, <void*>op, k.flags & ~ELEMENTWISE, 1))
     if r == NULL:

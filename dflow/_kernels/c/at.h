@@ -38,14 +38,31 @@ INTEGER_LOOPS(i4, npy_int32) INTEGER_LOOPS(u4, npy_uint32) INTEGER_LOOPS(i8, npy
 LOOPS(f4, float, float, REAL_ABOVE, REAL_BELOW)
 LOOPS(f8, double, double, REAL_ABOVE, REAL_BELOW)
 
+/* Of complex numbers, whose products are rounded by how many NumPy multiplies at once: sums only. */
+#define COMPLEX_LOOPS(name, T) \
+    static void at_##name(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
+        T const sign = (npy_intp)data == AT_SUBTRACT ? -1 : 1; \
+        for (npy_intp i = 0; i < dims[0]; i++) { \
+            T *to = (T *)(args[2] + *(npy_intp const *)(args[0] + i * steps[0])); \
+            T const *y = (T const *)(args[1] + i * steps[1]); \
+            T const re = to[0] + sign * y[0], im = to[1] + sign * y[1]; \
+            to[0] = re; \
+            to[1] = im; \
+        } \
+    }
+COMPLEX_LOOPS(c8, float)
+COMPLEX_LOOPS(c16, double)
+
 typedef void (*at_loop_t)(char **, npy_intp const *, npy_intp const *, void *);
 
 /* NULL: there is none for the type. */
-static inline at_loop_t at_loop_of(char kind, int size) {
+static inline at_loop_t at_loop_of(enum AtOp op, char kind, int size) {
     static const at_loop_t integers[2][9] = {[0] = {[1] = at_i1, [2] = at_i2, [4] = at_i4, [8] = at_i8},
                                              [1] = {[1] = at_u1, [2] = at_u2, [4] = at_u4, [8] = at_u8}};
     if (kind == 'f')
         return size == 4 ? at_f4 : size == 8 ? at_f8 : NULL;
+    if (kind == 'c')
+        return op > AT_SUBTRACT ? NULL : size == 8 ? at_c8 : size == 16 ? at_c16 : NULL;
     return kind == 'i' || kind == 'u' ? integers[kind == 'u'][size] : NULL;
 }
 
@@ -55,5 +72,6 @@ static inline at_loop_t at_loop_of(char kind, int size) {
 #undef REAL_BELOW
 #undef EACH
 #undef LOOPS
+#undef COMPLEX_LOOPS
 #undef INTEGER_LOOPS
 #endif

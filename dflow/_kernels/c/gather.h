@@ -21,6 +21,51 @@
     default: CALL(size) \
     }
 
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+/* n elements, `step` bytes apart, become one value. */
+#define FILL(T) { \
+        T one; \
+        memcpy(&one, value, sizeof one); \
+        if (step == sizeof one) \
+            for (npy_intp i = 0; i < n; i++) memcpy(out + i * (npy_intp)sizeof one, &one, sizeof one); \
+        else \
+            for (npy_intp i = 0; i < n; i++) memcpy(out + i * step, &one, sizeof one); \
+        break; }
+#define FILL_LOOP(name) \
+    static void name(char *out, npy_intp step, char const *value, npy_intp n, npy_intp size) { \
+        switch (size) { \
+        case 1: FILL(npy_uint8) \
+        case 2: FILL(npy_uint16) \
+        case 4: FILL(npy_uint32) \
+        case 8: FILL(npy_uint64) \
+        case 16: FILL(two_words) \
+        default: for (npy_intp i = 0; i < n; i++) memmove(out + i * step, value, size); \
+        } \
+    }
+typedef struct { npy_uint64 half[2]; } two_words;
+FILL_LOOP(fill_steps_plain)
+#ifdef TARGET
+TARGET("avx2")
+FILL_LOOP(fill_steps_avx2)
+END_TARGET
+static inline void fill_steps(char *out, npy_intp step, char const *value, npy_intp n, npy_intp size) {
+    (__builtin_cpu_supports("avx2") ? fill_steps_avx2 : fill_steps_plain)(out, step, value, n, size);
+}
+#else
+#define fill_steps fill_steps_plain
+#endif
+#undef FILL_LOOP
+#undef FILL
+
+INLINE void copy_steps(char *out, npy_intp out_step, char const *in, npy_intp in_step, npy_intp n, npy_intp size) {
+    if (in_step == size && out_step == size)
+        memcpy(out, in, n * size);
+    else
+        for (npy_intp i = 0; i < n; i++)
+            memcpy(out + i * out_step, in + i * in_step, size);
+}
+
 /* ---- indices ----------------------------------------------------------------------------------------------------- */
 
 enum { I1, I2, I4, I8, U1, U2, U4, U8, INDEX_KINDS };
@@ -91,9 +136,17 @@ INLINE void move_each(char *out, npy_intp out_step, char const *in, npy_intp in_
 INLINE void by_index(char **args, npy_intp const *dims, npy_intp const *steps, void *data, int kind, int scatter) {
     int in = scatter ? 1 : 0, index = scatter ? 2 : 1, out = scatter ? 0 : 2;
     npy_intp size = dims[1] * (npy_intp)data, stride = steps[3], length = steps[4];
-    if (steps[index] == 0 && steps[in] == size && steps[out] == size) {
+    if (steps[index] == 0) {                                    /* all of them from, or to, one place */
         npy_intp place = place_at(args[index], kind, length, stride);
-        memcpy(args[out] + (scatter ? place : 0), args[in] + (scatter ? 0 : place), dims[0] * size);
+        char *to = args[out] + (scatter ? place : 0);
+        char const *from = args[in] + (scatter ? 0 : place);
+        if (steps[in] == 0) {
+            fill_steps(to, steps[out], from, dims[0], size);
+            return;
+        }
+#define COPY(SIZE) copy_steps(to, steps[out], from, steps[in], dims[0], SIZE);
+        BY_SIZE(size, COPY)
+#undef COPY
         return;
     }
 #define MOVE(SIZE) move_each(args[out], steps[out], args[in], steps[in], args[index], steps[index], dims[0], length, \
@@ -146,6 +199,12 @@ static void (*const add_loops[INDEX_KINDS])(npy_intp *, char const *, npy_intp, 
  * no pattern a branch would be mispredicted: each element is copied, and the next over it unless it counts. */
 INLINE void select_each(char *out, char const *in, char const *mask, npy_intp n, npy_intp count, npy_intp size) {
     npy_intp i = 0, k = 0;
+    if (size > 16) {                                            /* of what is long, only what counts */
+        for (; k < count && i < n; i++)
+            if (mask[i])
+                memcpy(out + k++ * size, in + i * size, size);
+        return;
+    }
     while (k < count && i < n) {
         npy_uint64 eight = n - i >= 8 ? eight_at(mask + i) : 1;
         if (eight == 0)
@@ -280,14 +339,8 @@ static inline void assign_loop(char **args, npy_intp const *dims, npy_intp const
     }
     if (steps[1] == 0 && !*args[1])                             /* a row of which no element is meant, */
         return;
-    if (steps[1] == 0 && steps[0] == 0 && steps[2] == size) {   /* or all, by what nobody writes to */
-        char one[32], *to = args[2];
-        memcpy(one, args[0], size);
-#define ASSIGN(SIZE) \
-        for (npy_intp i = 0; i < dims[0]; i++) \
-            memcpy(to + i * SIZE, one, SIZE);
-        BY_SIZE(size, ASSIGN)
-#undef ASSIGN
+    if (steps[1] == 0 && steps[0] == 0) {                       /* or all */
+        fill_steps(args[2], steps[2], args[0], dims[0], size);
         return;
     }
 #define ASSIGN(SIZE) \
@@ -299,8 +352,6 @@ static inline void assign_loop(char **args, npy_intp const *dims, npy_intp const
 }
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
-
-typedef struct { npy_uint64 half[2]; } two_words;
 
 #define WHERE_STEPS(T, CS, XS, YS, OS) \
     for (npy_intp i = 0; i < n; i++) { \

@@ -219,7 +219,7 @@ cdef class Hooks:           # Python callables
     cdef public object copy_order       # (a, order): a copy that lies in that order
     cdef public object host             # (payload, reads, writes, ...): a Python function as a task
     cdef public object iterator         # (a): a.flat
-    cdef public object offsets          # (a, key): where in memory a[key] is, in bytes
+    cdef public object places           # (a, key): where in a the elements of a[key] are
     cdef public object reshape          # (a, shape)
     cdef public object set_part         # (a, which, value): of a.real (0) or a.imag (1)
     cdef public object in_file          # (a, nbytes): whether a new array has got memory of a file's, beside maps

@@ -669,21 +669,25 @@ cdef ndarray reshape_front(ndarray a, int m):
         shape[i - m + 1] = a.shape[i]
     return reshaped(a, a.ndim - m + 1, shape)
 
-def offsets(ndarray a, key):
-    """For ufunc.at: where in a each index points, as bytes from its first element. Slices are spelled out."""
+def places(ndarray a, key):
+    """For ufunc.at, where in a each index points: an array of places, the first one of all, in bytes from a's first
+    element, the bytes from one to the next, and how many there are. Slices are spelled out."""
     cdef Selection s = select(a, key)
-    cdef ndarray out = allocated(code_of_index, s.index.ndim, s.index.shape)
-    cdef intp* p = <intp*>data_of(out)
-    cdef intp i, n = out.size, start = s.base.offset - a.offset
-    for i in range(n):
-        p[i] = start
-    add_loops[index_kinds[s.index.code]](p, data_of(s.index), s.index.itemsize, n, s.length, s.stride)
+    cdef ndarray out
+    cdef intp* p
+    cdef intp i, start = s.base.offset - a.offset
+    if s.base.ndim == 0 and s.index.code == code_of_index:
+        return s.index if s.index.st != a.st else copy_of(s.index), start, s.stride, s.length
+    out = allocated(code_of_index, s.index.ndim, s.index.shape)
+    p = <intp*>data_of(out)
+    memset(p, 0, out.size * sizeof(intp))
+    add_loops[index_kinds[s.index.code]](p, data_of(s.index), s.index.itemsize, out.size, s.length, s.stride)
     if s.base.ndim:
         total = out.asnumpy()
         for i in range(s.base.ndim):
             total = np.add.outer(total, np.arange(s.base.shape[i]) * strides_of(s.base)[i])
         out = placed(s, as_array(total), s.index.ndim)
-    return out
+    return out, start, 1, 0
 
 def where(condition, x, y):
     """Elements of x where condition is true, else of y; asynchronous. Python scalars are weak (NEP 50)."""

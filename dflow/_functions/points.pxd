@@ -11,10 +11,11 @@ from dflow._array.core cimport ndarray
 cdef ndarray take_points(ndarray a, object key)                         # a[key]; None: the long way must be gone
 cdef bint put_points(ndarray a, object key, object value) except -1     # a[key] = value; whether it was done
 
-# ufunc.at by a kernel of at_kernel(): few of one type at once (whether it was done); any, at offsets in bytes, by
-# values of the type `code`, or by none.
+# ufunc.at by a kernel of at_kernel(): few of one type at once (whether it was done); any, at places (an array of
+# them, the bytes from a's first element to the first, from one to the next, and how many there are, from where negative
+# ones count), by values of the type `code`, or by none.
 cdef bint run_at(Kernel* k, ndarray a, object key, ndarray values) except -1
-cdef int launch_at(Kernel* k, ndarray a, ndarray offsets, ndarray values, int code) except -1
+cdef int launch_at(Kernel* k, ndarray a, tuple places, ndarray values, int code) except -1
 
 # The same of places, or a mask, in an array of NumPy's.
 cdef ndarray take_named(ndarray a, object key)

@@ -14,7 +14,7 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport Storage
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport *, is_ours
-from dflow._array.dispatch cimport launch, Operand
+from dflow._array.dispatch cimport Core, launch, Operand
 from dflow._array.in_caller cimport run_now
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, same_shape
 from dflow._functions.sequences cimport as_ours, from_sequence, is_sequence
@@ -330,7 +330,7 @@ cdef bint put_points(ndarray a, object key, object value) except -1:
 cdef bint run_at(Kernel* k, ndarray a, object key, ndarray values) except -1:
     cdef Points p
     cdef char* args[3]
-    cdef intp steps[3]
+    cdef intp steps[5]
     cdef Storage* st = a.st
     if (k.flags & (MAY_RAISE | INVALID_FAILS) or a.ndim == 0 or values.st == a.st or not in_order_here(values)
             or not is_idle(st, direct) or not find_points(&p, a, key) or p.block != 1):
@@ -342,25 +342,33 @@ cdef bint run_at(Kernel* k, ndarray a, object key, ndarray values) except -1:
     args[0], steps[0] = <char*>p.places, sizeof(intp)
     args[1], steps[1] = data_of(values), values.itemsize if values.ndim else 0
     args[2], steps[2] = data_of(a), 0
+    steps[3], steps[4] = 1, 0
     run_now(k, args, &p.n, steps)
     return True
 
-cdef int launch_at(Kernel* k, ndarray a, ndarray offsets, ndarray values, int code) except -1:
+cdef int launch_at(Kernel* k, ndarray a, tuple places, ndarray values, int code) except -1:
     cdef Operand ops[3]
+    cdef Core core
+    cdef ndarray index = places[0]
     cdef int n = 1
     cdef intp shape[MAXDIMS]
-    memcpy(shape, offsets.shape, offsets.ndim * sizeof(intp))
-    fill_operand(&ops[0], offsets, offsets.ndim, shape, False)
+    memcpy(shape, index.shape, index.ndim * sizeof(intp))
+    fill_operand(&ops[0], index, index.ndim, shape, False)
     if values is not None:
-        values = broadcast_view(cast(values, code), offsets.ndim, offsets.shape)
+        values = broadcast_view(cast(values, code), index.ndim, index.shape)
         if values.st == a.st:
             values = copy_of(values)
-        fill_operand(&ops[1], values, offsets.ndim, shape, False)
+        fill_operand(&ops[1], values, index.ndim, shape, False)
         n = 2
     fill_operand(&ops[n], a, a.ndim, a.shape, True)
     memset(ops[n].strides, 0, sizeof(ops[n].strides))
+    ops[n].offset += <intp>places[1]
     not_full(&ops[n], a)                    # it is also read
-    launch(k, ops, n + 1, offsets.ndim, shape, NULL)
+    core.ndim = 1
+    core.dims[0] = 1
+    core.nsteps = 2
+    core.steps[0], core.steps[1] = places[2], places[3]
+    launch(k, ops, n + 1, index.ndim, shape, &core)
     return 0
 
 # ---- places that an array of NumPy's names --------------------------------------------------------------------------

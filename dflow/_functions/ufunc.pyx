@@ -938,13 +938,13 @@ cdef class ufunc:
         if p.codes[0] != target.code or p.codes[self.nin] != target.code:       # a cast at each step: NumPy does it
             return self.at_with_casts(target, indices, b if type(b) in (int, float, complex) else values)
         k = at_kernel(p.kernel, self.nin, target.code)
-        launch_at(k, target, hooks.offsets(target, indices), values, p.codes[1])
+        launch_at(k, target, hooks.places(target, indices), values, p.codes[1])
 
     def at_bytes(self, ndarray target, ndarray offsets, ndarray values):
         """at() of a fresh array, of one type with the values, at so many bytes from its first element;
         waits for nothing."""
         cdef Plan* p = self.plan((target.code, values.code))
-        launch_at(at_kernel(p.kernel, 2, target.code), target, offsets, values, p.codes[1])
+        launch_at(at_kernel(p.kernel, 2, target.code), target, (offsets, 0, 1, 0), values, p.codes[1])
 
     def at_with_casts(self, target, indices, b):
         """at() where the loop has other types than the target, or that is an array of NumPy's. Waits for everything."""

@@ -7,7 +7,7 @@ from dflow._functions.advanced_indexing cimport get_selected, set_selected
 from dflow._functions.basic_indexing cimport get_index, index_first, selection_hooks, SelectionHooks, set_index
 from dflow._functions.operators cimport (
     binary_operator, brought_into, inplace_operator, seen_at_once, unary_operator)
-from dflow._functions.advanced_indexing import offsets, where
+from dflow._functions.advanced_indexing import places, where
 from dflow._functions.basic_indexing import Iterator
 from dflow._functions.buffers cimport borrow, end_buffer, fill_buffer
 from dflow._functions.buffers import adopt
@@ -40,7 +40,7 @@ hooks.copy_order = copy_order
 hooks.host = host
 hooks.in_file = in_file
 hooks.iterator = Iterator
-hooks.offsets = offsets
+hooks.places = places
 hooks.reshape = reshape
 hooks.set_part = set_part
 hooks.stack = stack_nested

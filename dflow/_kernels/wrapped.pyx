@@ -15,6 +15,7 @@ cdef extern from "_kernels/c/extreme.h" nogil:
 
 cdef extern from "_kernels/c/at.h" nogil:
     int AT_ADD, AT_SUBTRACT, AT_MULTIPLY, AT_MAXIMUM, AT_MINIMUM
+    char* at_place(char* target, char* place, intp stride, intp length)
     void* at_loop_of(int op, char kind, int size)
 
 cdef extern from "_kernels/c/sum.h" nogil:
@@ -178,17 +179,17 @@ cdef Kernel* reduceat_kernel(Kernel* k, int code) except NULL:
                                      k.flags & ~ELEMENTWISE | ROWS, k.cost))
     return r
 
-# ---- at offsets ------------------------------------------------------------------------------------------------
+# ---- at places -------------------------------------------------------------------------------------------------
 
 cdef void at_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:
-    """Byte offsets into the target, then the other operand if there is one, then the target: one element at a time."""
+    """Places in the target, then the other operand if there is one, then the target: one element at a time."""
     cdef Wrapped* w = <Wrapped*>data
     cdef char* inner[3]
     cdef intp inner_steps[3]
     cdef intp i, one = 1
     inner_steps[0] = inner_steps[1] = inner_steps[2] = w.itemsize
     for i in range(dims[0]):
-        inner[0] = args[w.nin] + (<intp*>(args[0] + i * steps[0]))[0]
+        inner[0] = at_place(args[w.nin], args[0] + i * steps[0], steps[w.nin + 1], steps[w.nin + 2])
         if w.nin == 2:
             inner[1] = args[1] + i * steps[1]
             inner[2] = inner[0]

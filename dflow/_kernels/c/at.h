@@ -1,4 +1,4 @@
-/* Elements at offsets that become op(element, value), one after the other: a repeated one each time. */
+/* Elements at places that become op(element, value), one after the other: a repeated one each time. */
 #ifndef DFLOW_AT_H
 #define DFLOW_AT_H
 
@@ -13,17 +13,25 @@ enum AtOp { AT_ADD, AT_SUBTRACT, AT_MULTIPLY, AT_MAXIMUM, AT_MINIMUM, AT_OPS };
 #define REAL_ABOVE(x, y) (isgreater(x, y) || x != x ? x : y)
 #define REAL_BELOW(x, y) (isless(x, y) || x != x ? x : y)
 
+/* Negative places count from the end. */
+static inline char *at_place(char *target, char const *place, npy_intp stride, npy_intp length) {
+    npy_intp const j = *(npy_intp const *)place;
+    return target + (j < 0 ? j + length : j) * stride;
+}
+
 #define EACH(T, value) \
     for (npy_intp i = 0; i < dims[0]; i++) { \
-        T *to = (T *)(args[2] + *(npy_intp const *)(args[0] + i * steps[0])); \
+        T *to = (T *)at_place(args[2], args[0] + i * steps[0], stride, length); \
         T const x = *to, y = *(T const *)(args[1] + i * steps[1]); \
         *to = (T)(value); \
     } \
     break;
 
-/* As a kernel: byte offsets into the target, values, target. data: which of AtOp. W: in which it wraps. */
+/* As a kernel: places in the target, values, target. Core steps: the bytes between places, and how many there are.
+ * data: which of AtOp. W: in which it wraps. */
 #define LOOPS(name, T, W, above, below) \
     static void at_##name(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
+        npy_intp const stride = steps[3], length = steps[4]; \
         switch ((npy_intp)data) { \
         case AT_ADD: EACH(T, (W)x + (W)y) \
         case AT_SUBTRACT: EACH(T, (W)x - (W)y) \
@@ -41,9 +49,10 @@ LOOPS(f8, double, double, REAL_ABOVE, REAL_BELOW)
 /* Of complex numbers, whose products are rounded by how many NumPy multiplies at once: sums only. */
 #define COMPLEX_LOOPS(name, T) \
     static void at_##name(char **args, npy_intp const *dims, npy_intp const *steps, void *data) { \
+        npy_intp const stride = steps[3], length = steps[4]; \
         T const sign = (npy_intp)data == AT_SUBTRACT ? -1 : 1; \
         for (npy_intp i = 0; i < dims[0]; i++) { \
-            T *to = (T *)(args[2] + *(npy_intp const *)(args[0] + i * steps[0])); \
+            T *to = (T *)at_place(args[2], args[0] + i * steps[0], stride, length); \
             T const *y = (T const *)(args[1] + i * steps[1]); \
             T const re = to[0] + sign * y[0], im = to[1] + sign * y[1]; \
             to[0] = re; \

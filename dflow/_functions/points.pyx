@@ -331,20 +331,36 @@ cdef bint run_at(Kernel* k, ndarray a, object key, ndarray values) except -1:
     cdef Points p
     cdef char* args[3]
     cdef intp steps[5]
+    cdef intp n
     cdef Storage* st = a.st
     if (k.flags & (MAY_RAISE | INVALID_FAILS) or a.ndim == 0 or values.st == a.st or not in_order_here(values)
-            or not is_idle(st, direct) or not find_points(&p, a, key) or p.block != 1):
+            or not is_idle(st, direct)):
         return False
-    if values.ndim and (values.ndim != p.ndim or memcmp(values.shape, p.shape, p.ndim * sizeof(intp))):
+    if names_all(a, key) and (values.ndim == 0 or same_shape(values, <ndarray>key)):
+        args[0], n = data_of(<ndarray>key), (<ndarray>key).size
+        steps[3], steps[4] = strides_of(a)[0], a.shape[0]
+    elif find_points(&p, a, key) and p.block == 1 and (
+            values.ndim == 0 or values.ndim == p.ndim and memcmp(values.shape, p.shape, p.ndim * sizeof(intp)) == 0):
+        args[0], n = <char*>p.places, p.n
+        steps[3], steps[4] = 1, 0
+    else:
         return False
     if a.st != st or not is_idle(st, direct) or not in_order_here(values):          # as find_points() may wait for room
         return False
-    args[0], steps[0] = <char*>p.places, sizeof(intp)
+    steps[0] = sizeof(intp)
     args[1], steps[1] = data_of(values), values.itemsize if values.ndim else 0
     args[2], steps[2] = data_of(a), 0
-    steps[3], steps[4] = 1, 0
-    run_now(k, args, &p.n, steps)
+    run_now(k, args, &n, steps)
     return True
+
+cdef inline bint names_all(ndarray a, object key) noexcept:
+    """Whether key is an array of indices of a's only axis, which are here, right, and not too many."""
+    cdef ndarray index
+    if a.ndim != 1 or not is_ours(key):
+        return False
+    index = <ndarray>key
+    return (index.code == LONG and index.st != a.st and index.size <= 2 * settings.inline_cost and in_order_here(index)
+            and inside_loops[I8](data_of(index), index.size, a.shape[0]))
 
 cdef int launch_at(Kernel* k, ndarray a, tuple places, ndarray values, int code) except -1:
     cdef Operand ops[3]

@@ -43,6 +43,7 @@ cdef extern from "_array/deferring.h":
     seeing seen_by_numpy
     bringing into_numpys
     taking taken_of_numpys
+    putting put_into_numpys
     void let_defer(int code, PyTypeObject* numpys)
     int let_dot_defer(object function) except -1
 
@@ -240,8 +241,9 @@ def numpys_dot(function):
     """Let function(theirs, ours) be called for theirs.dot(ours)."""
     let_dot_defer(function)
 
-cdef void numpy_sees(seeing seen, bringing into, taking taken) noexcept:
-    global seen_by_numpy, into_numpys, taken_of_numpys
+cdef void numpy_sees(seeing seen, bringing into, taking taken, putting put) noexcept:
+    global seen_by_numpy, into_numpys, taken_of_numpys, put_into_numpys
     seen_by_numpy = seen
     into_numpys = into
     taken_of_numpys = taken
+    put_into_numpys = put

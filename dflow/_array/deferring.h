@@ -20,6 +20,7 @@ static richcmpfunc comparisons_before[DEFERRING];
 static PyObject *(*seen_by_numpy)(PyObject *);         /* NULL, without an error: NumPy is to ask it */
 static int (*into_numpys)(int, PyObject *, PyObject *); /* 1: theirs op= ours is done, 0: it is not, -1: an error */
 static PyObject *(*taken_of_numpys)(PyObject *, PyObject *);        /* theirs[ours]; NULL as for seen_by_numpy */
+static int (*put_into_numpys)(PyObject *, PyObject *, PyObject *);  /* theirs[ours] = value; as into_numpys */
 static objobjargproc store_before;
 static binaryfunc choose_before;
 
@@ -117,7 +118,7 @@ static PyObject *key_as_seen(PyObject *key) {
 static PyObject *choose(PyObject *a, PyObject *key) {
     PyObject *seen, *result;
     if (!asks_for(key)) return choose_before(a, key);
-    if (Py_TYPE(a) == numpys_array && is_one_of_ours(key)) {
+    if (Py_TYPE(a) == numpys_array) {
         result = taken_of_numpys(a, key);
         if (result != NULL || PyErr_Occurred()) return result;
     }
@@ -132,6 +133,10 @@ static int store(PyObject *a, PyObject *key, PyObject *value) {
     PyObject *seen_key, *seen = NULL;
     int result = -1;
     if (value == NULL || (!asks_for(key) && !is_one_of_ours(value))) return store_before(a, key, value);
+    if (Py_TYPE(a) == numpys_array && asks_for(key)) {
+        int done = put_into_numpys(a, key, value);
+        if (done) return done < 0 ? -1 : 0;
+    }
     seen_key = key_as_seen(key);
     if (seen_key != NULL) seen = as_seen(value);
     if (seen != NULL) result = store_before(a, seen_key, seen);

@@ -20,5 +20,7 @@ cdef int launch_at(Kernel* k, ndarray a, tuple places, ndarray values, int code)
 # The same of places, or a mask, in an array of NumPy's.
 cdef ndarray take_named(ndarray a, object key)
 cdef bint put_named(ndarray a, object key, object value) except -1
-# theirs[ours], elements or rows, as NumPy's array (a new reference); NULL: it is to do that, or to say why not.
+# theirs[ours], or of a tuple with such in it, as NumPy's array (a new reference), and theirs[ours] = value. NULL, or
+# False: NumPy is to do that, or to say why not.
 cdef PyObject* taken_of_numpys(PyObject* theirs, PyObject* key) except? NULL
+cdef int put_into_numpys(PyObject* theirs, PyObject* key, PyObject* value) except -1

@@ -14,6 +14,7 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport Storage
 from dflow._runtime.tuning cimport MIDDLING
 from dflow._array.core cimport *, is_ours
+from dflow._base.thread_state cimport many_devices
 from dflow._array.dispatch cimport Core, launch, Operand
 from dflow._array.in_caller cimport run_now
 from dflow._functions.fastpath cimport allocated, count_bytes, count_true, same_shape
@@ -499,6 +500,8 @@ cdef PyObject* taken_of_numpys(PyObject* theirs, PyObject* key) except? NULL:
     cdef int ndim = cnp.PyArray_NDIM(a)
     cdef intp* lengths = <intp*>cnp.PyArray_DIMS(a)
     cdef Named p
+    if type(<object>key) is tuple or k.code == BOOL:
+        return points_of_numpys(a, <object>key)
     if k.code != LONG or k.ndim == 0 or ndim == 0 or k.ndim + ndim - 1 > MAXDIMS or k.size == 0 or (
             cnp.PyArray_SIZE(a) == 0 or not cnp.PyArray_ISCARRAY_RO(a) or code_of_num(cnp.PyArray_TYPE(a)) < 0):
         return NULL
@@ -515,3 +518,58 @@ cdef PyObject* taken_of_numpys(PyObject* theirs, PyObject* key) except? NULL:
                   cnp.PyArray_SIZE(a) // lengths[0], cnp.PyArray_ITEMSIZE(a))
     Py_INCREF(out)
     return <PyObject*>out
+
+cdef inline ndarray borrowed(object theirs):
+    """NumPy's array, as its memory is, for what is done at once; None where it cannot be ours."""
+    if recorders or many_devices or cnp.PyArray_SIZE(theirs) == 0 or not cnp.PyArray_ISALIGNED(theirs) or not (
+            cnp.PyArray_ISNOTSWAPPED(theirs)):
+        return None
+    made = array_hooks.memory_borrow(theirs)
+    return <ndarray>made if is_ours(made) and is_here(<ndarray>made) else None
+
+cdef PyObject* points_of_numpys(object theirs, object key) except? NULL:
+    """By several indices, a mask of rows, or [:, indices]."""
+    cdef Points p
+    cdef intp shape[MAXDIMS]
+    cdef intp i
+    cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1
+    cdef ndarray a = borrowed(theirs)
+    cdef char* to
+    cdef object out
+    if a is None:
+        return NULL
+    if find_points(&p, a, key):
+        if p.ndim + a.ndim - axes > MAXDIMS:
+            return NULL
+        memcpy(shape, p.shape, p.ndim * sizeof(intp))
+        memcpy(shape + p.ndim, a.shape + axes, (a.ndim - axes) * sizeof(intp))
+        out = cnp.PyArray_EMPTY(p.ndim + a.ndim - axes, <cnp.npy_intp*>shape, cnp.PyArray_TYPE(theirs), False)
+        to = <char*>cnp.PyArray_DATA(out)
+        for i in range(p.n):
+            move(to, data_of(a) + p.places[i], p.size)
+            to += p.size
+    elif find_columns(&p, a, key):
+        shape[0], shape[1] = p.n, a.shape[0]
+        out = cnp.PyArray_EMPTY(2, <cnp.npy_intp*>shape, cnp.PyArray_TYPE(theirs), False)
+        to = <char*>cnp.PyArray_DATA(out)
+        for i in range(p.n):
+            move_items(to, a.itemsize, data_of(a) + p.places[i], strides_of(a)[0], shape[1], a.itemsize)
+            to += shape[1] * a.itemsize
+        out = cnp.PyArray_Transpose(out, NULL)
+    else:
+        return NULL
+    Py_INCREF(out)
+    return <PyObject*>out
+
+cdef int put_into_numpys(PyObject* theirs, PyObject* key, PyObject* value) except -1:
+    cdef object a = <object>theirs, x = <object>value
+    cdef ndarray target
+    if not cnp.PyArray_ISWRITEABLE(a) or not (is_ours(x) or type(x) is int or type(x) is float or type(x) is bool):
+        return False
+    target = borrowed(a)
+    if target is None or target.flags & READONLY:
+        return False
+    try:
+        return put_points(target, <object>key, x)
+    except (IndexError, TypeError, ValueError, OverflowError):      # NumPy is to say it
+        return False

@@ -15,7 +15,7 @@ from dflow._functions.constructors import copy_order
 from dflow._functions.host_task import host, wait_for_seconds
 from dflow._functions.joining import stack_nested
 from dflow._functions.mapped import in_file
-from dflow._functions.points cimport taken_of_numpys
+from dflow._functions.points cimport put_into_numpys, taken_of_numpys
 from dflow._functions.numbers import set_part
 from dflow._functions.placement import brought
 from dflow._functions.views import reshape, strided, view
@@ -29,7 +29,7 @@ array_hooks.operator_unary = unary_operator
 array_hooks.buffer_fill = fill_buffer
 array_hooks.buffer_end = end_buffer
 array_hooks.memory_borrow = borrow
-numpy_sees(seen_at_once, brought_into, taken_of_numpys)
+numpy_sees(seen_at_once, brought_into, taken_of_numpys, put_into_numpys)
 
 selection_hooks.advanced_get = get_selected
 selection_hooks.advanced_set = set_selected

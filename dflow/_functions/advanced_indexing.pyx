@@ -497,10 +497,29 @@ cdef object get_selected(ndarray a, object key):
         refuse_index(a, key)
         raise
 
+cdef inline bint ends_in_slice(ndarray a, object key) noexcept:
+    """Whether key is indices of the first axes, and then a slice."""
+    cdef Py_ssize_t n
+    if type(key) is not tuple:
+        return False
+    n = len(<tuple>key)
+    return 1 < n <= a.ndim and PySlice_Check((<tuple>key)[n - 1]) and not PySlice_Check((<tuple>key)[0])
+
+cdef inline ndarray sliced(ndarray a, tuple key):
+    """The part of a that the slice at key's end leaves."""
+    cdef Py_ssize_t n = len(key) - 1
+    return base_index(a, (slice(None),) * n + key[n:])
+
+cdef inline tuple without_slice(tuple key):
+    return key[:len(key) - 1]
+
 cdef object chosen(ndarray a, object key):
     cdef ndarray out
     if is_sequence(key):
-        out = take_points(a, key)
+        if ends_in_slice(a, key):
+            out = take_points(sliced(a, <tuple>key), without_slice(<tuple>key))
+        else:
+            out = take_points(a, key)
         if out is not None:
             return out
         if type(key) is list and len(<list>key) and type((<list>key)[0]) is int:
@@ -586,7 +605,9 @@ cdef int store_selected(ndarray a, object key, object value) except -1:
     if is_ours(key) and (<ndarray>key).ndim == a.ndim and masked_fill(a, <ndarray>key, value):
         return 0
     if (is_ours(key) and a.ndim == 1 and (is_ours(value) or type(value) is int or type(value) is float)
-            and quick_put(a, <ndarray>key, value)) or put_points(a, key, value):
+            and quick_put(a, <ndarray>key, value)) or (
+            put_points(sliced(a, <tuple>key), without_slice(<tuple>key), value) if ends_in_slice(a, key)
+            else put_points(a, key, value)):
         return 0
     if is_ours(key) and masked_fill(a, <ndarray>key, value):
         return 0

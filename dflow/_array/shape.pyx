@@ -1,6 +1,6 @@
 """What a caller says of a shape or an axis, checked: NumPy's errors."""
 
-
+from libc.stdlib cimport labs
 from numpy.exceptions import AxisError
 from dflow._kernels.kernel cimport MAXDIMS
 
@@ -55,12 +55,22 @@ cdef int normalize_axis(object axis, int ndim, str prefix=None) except -1:
         raise AxisError(i, ndim, prefix)
     return <int>(i + ndim if i < 0 else i)
 
-cdef bint sees_twice(int ndim, intp* shape, intp* strides, intp itemsize):
+cdef bint sees_twice(int ndim, intp* shape, intp* strides, intp itemsize) noexcept:
     """Whether bytes may have several places in a view: not if each axis steps over all that shorter steps reach."""
-    cdef intp reach = itemsize, step
-    for step, length in sorted([(abs(strides[i]), shape[i]) for i in range(ndim)]):
-        if length > 1:
-            if step < reach:
-                return True
-            reach += step * (length - 1)
+    cdef intp reach = itemsize
+    cdef int order[MAXDIMS]
+    cdef int i, j, n = 0
+    for i in range(ndim):
+        if shape[i] <= 1:
+            continue
+        j = n
+        while j > 0 and labs(strides[order[j - 1]]) > labs(strides[i]):
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = i
+        n += 1
+    for i in range(n):
+        if labs(strides[order[i]]) < reach:
+            return True
+        reach += labs(strides[order[i]]) * (shape[order[i]] - 1)
     return False

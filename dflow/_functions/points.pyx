@@ -23,6 +23,8 @@ from dflow._functions.views cimport broadcast_view
 
 cnp.import_array()
 
+cdef object float64 = np.float64, int64 = np.int64
+
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
 
@@ -564,6 +566,9 @@ cdef PyObject* points_of_numpys(object theirs, object key) except? NULL:
 cdef int put_into_numpys(PyObject* theirs, PyObject* key, PyObject* value) except -1:
     cdef object a = <object>theirs, x = <object>value
     cdef ndarray target
+    if type(x) is float64 and cnp.PyArray_TYPE(a) == cnp.NPY_DOUBLE or (
+            type(x) is int64 and cnp.PyArray_TYPE(a) == cnp.NPY_LONG):
+        x = x.item()
     if not cnp.PyArray_ISWRITEABLE(a) or not (is_ours(x) or type(x) is int or type(x) is float or type(x) is bool):
         return False
     target = borrowed(a)

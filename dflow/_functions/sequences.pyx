@@ -146,7 +146,8 @@ cdef ndarray from_numpys(object x):
 COPYING = 0.16
 
 cdef ndarray lent(object x, float cost):
-    if cost > DEAR or cnp.PyArray_SIZE(x) * max(cost, COPYING) <= settings.tiny_cost or (
+    if cost > DEAR or (cnp.PyArray_SIZE(x) * max(cost, COPYING) <= settings.tiny_cost
+                       and cnp.PyArray_IS_C_CONTIGUOUS(x)) or (      # what lies in another order stays so
             recorders or near < 0 or many_devices):         # a record, or a graph, keeps it
         return None
     made = array_hooks.memory_borrow(x)

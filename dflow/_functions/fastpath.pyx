@@ -176,14 +176,16 @@ cdef ndarray point_at_lines(Plan* p, object a, object b, char** args, intp* step
     """Point at two operands, whose elements lie at any equal distance, or one of which is there for all of the other's.
     The array of the result's shape; None where they lie otherwise, or are not here."""
     cdef ndarray x = None, y
-    cdef int i
+    cdef int i, orders = C_CONTIGUOUS | F_CONTIGUOUS
     for i in range(2):
         z = b if i else a
         if not is_ours(z):
             point_at_number(args, steps, i, z, p.codes[i], room)
             continue
         y = <ndarray>z
-        if not (y.flags & C_CONTIGUOUS or y.ndim == 1) or not is_near(y):
+        if y.ndim > 1:
+            orders &= y.flags
+        if orders == 0 or not is_near(y):
             return None
         args[i] = data_of(y)
         steps[i] = 0 if y.ndim == 0 else step_of_line(y)
@@ -209,10 +211,10 @@ cdef ndarray line_binary(Plan* p, object a, object b, ndarray out):
     if joins(n, p.kernel, True):
         return None
     if out is None:
-        out = new_array(p.codes[2], x.ndim, x.shape)
+        out = new_line(p.codes[2], x)
         if not give_memory(out, x, a if is_ours(a) and a is not x else b if is_ours(b) and b is not x else None):
             return None
-    elif not same_shape(x, out) or not (out.flags & C_CONTIGUOUS or out.ndim == 1):
+    elif not same_shape(x, out) or not same_order(x, out):
         return None
     args[2] = out.st.data + out.offset
     steps[2] = step_of_line(out)
@@ -262,7 +264,7 @@ cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
         return None
     n = x.size
     if joins(n, p.kernel, True) or out is not None and not (
-            out.flags & C_CONTIGUOUS and same_shape(x, out)
+            out.flags & C_CONTIGUOUS and same_shape(x, out) and same_order(x, out)
             and (out.code == p.codes[2] or n * itemsizes[p.codes[2]] <= MIXED_BYTES and fits[out.code][p.codes[2]])):
         return None
     for i in range(2):
@@ -271,7 +273,7 @@ cdef ndarray mixed_binary(Plan* p, object a, object b, ndarray out):
                 cast_line(args + i, steps + i, <ndarray>z, p.codes[i], rooms[i])):
             return None
     if out is None:
-        out = new_array(p.codes[2], x.ndim, x.shape)
+        out = new_line(p.codes[2], x)
         if not give_memory(out, x, a if is_ours(a) and a is not x else b if is_ours(b) and b is not x else None):
             return None
     run_into(p.kernel, p.codes[2], args, steps, 2, &n, out, rooms[2])
@@ -320,7 +322,16 @@ def _fill_fits():
 _fill_fits()
 
 cdef inline intp step_of_line(ndarray x) noexcept:
-    return x.itemsize if x.flags & C_CONTIGUOUS else strides_of(x)[0]
+    return x.itemsize if x.flags & (C_CONTIGUOUS | F_CONTIGUOUS) else strides_of(x)[0]
+
+cdef inline bint same_order(ndarray x, ndarray y) noexcept:
+    """Whether the elements of lines of one shape follow each other alike."""
+    return x.ndim < 2 or x.flags & y.flags & (C_CONTIGUOUS | F_CONTIGUOUS)
+
+cdef inline ndarray new_line(int code, ndarray x):
+    """A new array that lies as a line does."""
+    return (new_array(code, x.ndim, x.shape) if x.flags & C_CONTIGUOUS or x.ndim < 2 else
+            new_like([x], code, x.ndim, x.shape))
 
 cdef ndarray binary_into(Plan* p, object a, object b, ndarray out):
     """a op b, written to out; None when call() must decide."""

@@ -760,12 +760,12 @@ def fill(ndarray self, /, value):
 def item(ndarray self, index=(), /, *more):             # not *args: a tuple takes a third of the time
     """One element as a Python scalar. Waits for it."""
     cdef ndarray a = self
-    cdef intp offset, i
-    if type(index) is int and self.flags & C_CONTIGUOUS and is_near(self) and not more:
-        i = small_index(index)
-        if 0 <= i < self.size:
-            wait_storage(self.st, NULL, False, False)       # to give warnings that are due
-            return read_scalar(self.code, data_of(self) + i * self.itemsize)
+    cdef intp offset
+    if (type(index) is int or type(index) is tuple and index) and is_near(self):
+        wait_storage(self.st, NULL, False, False)           # to give warnings that are due
+        offset = offset_of_ints(self, index, more)
+        if offset >= 0 and is_near(self):
+            return read_scalar(self.code, self.st.data + offset)
     if type(index) is not tuple or index or more:
         offset = item_offset(self, (index, *more))
         if is_near(self):
@@ -808,6 +808,31 @@ cdef intp item_offset(ndarray a, tuple args) except -1:
     if i < -a.size or i >= a.size:
         raise IndexError(f"index {i} is out of bounds for size {a.size}")
     return flat_offset(a, i + a.size if i < 0 else i)
+
+cdef intp offset_of_ints(ndarray a, object first, tuple more) except -2:
+    """The same of Python's integers, or a tuple of them, where they are right; else -1."""
+    cdef intp offset = a.offset, place
+    cdef int k, before = type(first) is int
+    if before and not more:
+        place = place_of_int(first, a.size)
+        return flat_offset(a, place) if place >= 0 else -1
+    if not before and more or before + len(more if before else <tuple>first) != a.ndim:
+        return -1
+    for k in range(a.ndim):
+        i = first if k < before else (more if before else <tuple>first)[k - before]
+        place = place_of_int(i, a.shape[k]) if type(i) is int else -1
+        if place < 0:
+            return -1
+        offset += place * strides_of(a)[k]
+    return offset
+
+cdef inline intp place_of_int(object i, intp length) except -2:
+    """Of an index counted from either end; -1: there is none."""
+    cdef int overflow = 0
+    cdef intp n = PyLong_AsLongLongAndOverflow(i, &overflow)
+    if n < 0:
+        n += length
+    return n if not overflow and 0 <= n < length else -1
 
 cdef inline intp small_index(object i) except? -2:
     """A Python integer, -1 if it is too large."""

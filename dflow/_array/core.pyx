@@ -359,11 +359,14 @@ cdef ndarray as_array_code(object x, int code):
     return cast(as_array(x), code)
 
 cdef tuple shape_tuple(ndarray a):
-    if a.ndim == 1:
-        return (a.shape[0],)
-    if a.ndim == 2:
-        return (a.shape[0], a.shape[1])
-    return tuple([a.shape[i] for i in range(a.ndim)])
+    return tuple_of(a.shape, a.ndim)
+
+cdef inline tuple tuple_of(intp* numbers, int n):
+    if n == 1:
+        return (numbers[0],)
+    if n == 2:
+        return (numbers[0], numbers[1])
+    return tuple([numbers[i] for i in range(n)])
 
 # ---- regions and overlap ---------------------------------------------------------------------------------------
 
@@ -563,7 +566,7 @@ cdef class ndarray:
     def strides(self):
         """Bytes from one element to the next along each axis.
         Assignment, deprecated as in NumPy, stays in the memory."""
-        return tuple([strides_of(self)[i] for i in range(self.ndim)])
+        return tuple_of(strides_of(self), self.ndim)
 
     @strides.setter
     def strides(self, value):

@@ -20,9 +20,9 @@ from dflow._engine cimport settings
 from dflow._runtime.graph cimport storage_allocate
 from dflow._array.dispatch cimport Operand, fill_constant, launch
 from dflow._kernels.dtypes cimport (
-    EXACT, Scalar, BOOL, CDOUBLE, code_of_num, DOUBLE, DTYPES, FLOAT, HALF, MOST_INTEGER, NCODES, in_range, int128,
-    integer_at, itemsizes, is_complex, is_integer, read_scalar, scalar_code, scalar_data, write_number, write_parts,
-    write_scalar)
+    EXACT, Scalar, BOOL, CDOUBLE, code_of_num, DOUBLE, DTYPES, FLOAT, HALF, LONG, MOST_INTEGER, NCODES, in_range,
+    int128, integer_at, itemsizes, is_complex, is_integer, read_scalar, scalar_code, scalar_data, write_number,
+    write_parts, write_scalar)
 from dflow._kernels.casts cimport cast_kernel, number_kernel
 from dflow._array.core cimport *, is_ours, be_element, be_array
 from dflow._array.in_caller cimport run_unary
@@ -52,6 +52,7 @@ cdef extern from "Python.h":
     list PyList_New(Py_ssize_t)
     void PyList_SET_ITEM(list, Py_ssize_t, PyObject*)
     PyObject* PyFloat_FromDouble(double)
+    PyObject* PyLong_FromLongLong(long long)
     PyObject* PyTuple_GET_ITEM(tuple, Py_ssize_t)
 
 cdef extern from *:
@@ -784,10 +785,11 @@ def tolist(ndarray self, /):
     cdef ndarray a = wait_read(self)
     cdef char* p = data_of(a)
     cdef list out
-    if a.ndim == 1 and a.code == DOUBLE:
+    if a.ndim == 1 and (a.code == DOUBLE or a.code == LONG):
         out = PyList_New(a.size)
         for i in range(a.size):
-            PyList_SET_ITEM(out, i, PyFloat_FromDouble((<double*>(p + i * strides_of(a)[0]))[0]))
+            PyList_SET_ITEM(out, i, PyFloat_FromDouble((<double*>(p + i * strides_of(a)[0]))[0]) if a.code == DOUBLE
+                            else PyLong_FromLongLong((<int64_t*>(p + i * strides_of(a)[0]))[0]))
         return out
     if a.ndim == 1:
         return [read_scalar(a.code, p + i * strides_of(a)[0]) for i in range(a.size)]

@@ -196,7 +196,7 @@ def broadcast_to(a, shape):
 
 cdef int c_axis(object axis, int ndim, str text="an integer is required for the axis") except -1:
     """normalize_axis() where NumPy's C code does it, which takes no booleans: TypeError(text)."""
-    if isinstance(axis, (bool, np.bool)):
+    if type(axis) is not int and isinstance(axis, (bool, np.bool)):
         raise TypeError(text)
     return normalize_axis(axis, ndim)
 
@@ -242,10 +242,11 @@ def reshape(ndarray self, /, *shape, order="C", copy=None):
 def transpose(ndarray self, /, *axes):
     """A view with the axes in another order: reversed, or as given (a sequence, or one argument each)."""
     cdef int order[MAXDIMS]
-    cdef int i
+    cdef int i, k
     if not axes and self.ndim or len(axes) == 1 and axes[0] is None:
         return self.T
-    if len(axes) == 1 and hasattr(axes[0], "__len__") and getattr(axes[0], "ndim", 1):
+    if len(axes) == 1 and (
+            type(axes[0]) is tuple or hasattr(axes[0], "__len__") and getattr(axes[0], "ndim", 1)):
         axes = tuple(axes[0])
     if len(axes) != self.ndim:
         raise ValueError("axes don't match array")
@@ -568,6 +569,8 @@ def copy(ndarray self, /, order="C"):
         return still_scalar(self, copy_of(self))
     return hooks.copy_order(self, order)
 
+cdef str AS_IT_LIES = "K", ANY_CAST = "unsafe"
+
 def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy=True):
     """The elements as another type: a copy, unless copy is False and the type is the same already, or equal.
 
@@ -577,14 +580,14 @@ def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy
     cdef int code
     cdef ndarray out
     try:
-        code = code_of(dtype)
+        code = self.code if dtype is DTYPES[self.code] else code_of(dtype)
     except NotHeld:
         return hooks.unwrap(self).astype(dtype, order, casting)
-    if copy is not True and isinstance(copy, np._CopyMode):
+    if copy is not True and copy is not False and isinstance(copy, np._CopyMode):
         raise ValueError("_CopyMode enum is not allowed for astype function. Use true/false instead.")
-    if order != "K":
+    if order is not AS_IT_LIES and order != AS_IT_LIES:
         order = known_order(order)
-    if casting != "unsafe":
+    if casting is not ANY_CAST and casting != ANY_CAST:
         np.zeros((1,) * self.ndim, DTYPES[self.code]).astype(DTYPES[code], casting=casting)     # its errors
         if casting == "same_value":
             out = astype(self, dtype, order, "unsafe", subok, copy)
@@ -598,8 +601,8 @@ def astype(ndarray self, /, dtype, order="K", casting="unsafe", subok=True, copy
         return self
     if order == "F":
         return owned(astype(self.T, dtype, "C").T)
-    if code != self.code and order == "K" and self.flags & C_CONTIGUOUS:
-        return still_scalar(self, cast(self, code))
+    if order == "K" and self.flags & C_CONTIGUOUS:
+        return still_scalar(self, copy_of(self) if code == self.code else cast(self, code))
     out = (new_like([self], code, self.ndim, self.shape, False, True) if order == "K"
            else new_array(code, self.ndim, self.shape))
     copy_elements(out, self)

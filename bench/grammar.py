@@ -259,6 +259,9 @@ CLASSES = {
             r = A[i0, [0, -1]]          A[[0, -1], j0] = 1          r = A[[[0], [-1]], [0, 1]]  r = [x[0], y[0]] + z[:2]
             r = np.where(m, x, z)       r = np.concatenate([x, z])  r = np.stack([x, z])        r = np.array([x, y])
             w[k] = z                    r = A @ Z.T                 r = np.dot(x, z)            w[:] = z
+            r = x.tolist()              r = x[::-1].item(0)         r = A.item(i0, j0)          r = A.transpose(1, 0)
+            r = A.T {op} B.T            r = A.T {op} {n}            r = x.astype(x.dtype)       r = A.strides
+            r = x[None]                 r = A[..., j0]              r = x[:, None]              r = T[0, 0]
         biuf
             r = x.astype('f4')          r = x.astype(int)           r = np.sort(x)              r = np.argsort(x)
             r = np.maximum(x, y)        w[x > 1] = y[x > 1]         r = np.flatnonzero(x > y)

@@ -6,11 +6,12 @@ from threading import local
 
 import numpy as np
 cimport numpy as cnp
+from cpython.ref cimport Py_INCREF
 from cpython.slice cimport PySlice_Check
 from libc.float cimport FLT_MIN
 from libc.math cimport fabs
 from libc.string cimport memcmp, memcpy, memmove, memset
-from libc.stdint cimport int64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from dflow._runtime.waiting cimport wait_storage
 from dflow._kernels.kernel cimport intp, Kernel, MAXDIMS
 from dflow._base.atomics cimport load_ptr
@@ -302,58 +303,79 @@ cdef inline intp integers_offset(ndarray a, tuple key) except -1:
         offset += i * strides[axis]
     return offset
 
+cdef PyObject* NEW_AXIS = <PyObject*>None
+cdef PyObject* ALL_OTHERS = <PyObject*>Ellipsis
+
 cdef inline bint is_plain(PyObject* x):
     return x == <PyObject*>None or PyLong_CheckExact(<object>x)
 
 cdef ndarray plain_view(ndarray a, PyObject** items, int n):
-    """The view that Python's integers and slices of these name, one an axis. None for other keys, which may run code
-    that changes a, for one without a slice, and where there is nothing: base_index() knows more."""
+    """The view that Python's integers, slices of these, None and one Ellipsis name. None for other keys, which may run
+    code that changes a, for an integer an axis, and where there is nothing: base_index() knows more."""
     cdef intp* strides = strides_of(a)
     cdef intp offset = a.offset, i = 0
     cdef Py_ssize_t start, stop, step
-    cdef int axis, made = a.ndim - n
-    cdef bint sliced = False
+    cdef int k, axis = 0, rest = a.ndim - n, made = 0, ellipses = 0
+    cdef bint views = False
     cdef SliceFields* item
     cdef ndarray v
-    if made < 0:
+    for k in range(n):
+        rest += items[k] == NEW_AXIS or items[k] == ALL_OTHERS
+        ellipses += items[k] == ALL_OTHERS
+    if rest < 0 or ellipses > 1:
         return None
-    for axis in range(n):
-        if PySlice_Check(<object>items[axis]):
-            item = <SliceFields*>items[axis]
+    for k in range(n):
+        if items[k] == NEW_AXIS or items[k] == ALL_OTHERS:
+            made += items[k] == NEW_AXIS
+            axis += rest if items[k] == ALL_OTHERS else 0
+            views = True
+            continue
+        if PySlice_Check(<object>items[k]):
+            item = <SliceFields*>items[k]
             if not is_plain(item.start) or not is_plain(item.stop) or not is_plain(item.step):
                 return None
-            sliced = True
+            views = True
             made += 1
+            axis += 1
             continue
-        if not is_index(<object>items[axis], &i):
+        if not is_index(<object>items[k], &i):
             return None
         if i < 0:
             i += a.shape[axis]
         if i < 0 or i >= a.shape[axis]:
             return None
         offset += i * strides[axis]
-    if not sliced:
+        axis += 1
+    if not (views or rest) or made + rest > MAXDIMS:
         return None
-    v = new_view(a, made)
-    made = 0
-    for axis in range(a.ndim):
-        if axis < n and not PySlice_Check(<object>items[axis]):
-            continue
-        v.shape[made], v.shape[v.ndim + made] = a.shape[axis], strides[axis]
-        if axis < n:
-            PySlice_Unpack(<object>items[axis], &start, &stop, &step)
+    v = new_view(a, made + rest)
+    made = axis = 0
+    for k in range(n + 1):
+        if k == n or items[k] == ALL_OTHERS:
+            for _ in range(rest if k < n else a.ndim - axis):
+                v.shape[made], v.shape[v.ndim + made] = a.shape[axis], strides[axis]
+                made += 1
+                axis += 1
+        elif items[k] == NEW_AXIS:
+            v.shape[made], v.shape[v.ndim + made] = 1, 0
+            made += 1
+        elif PySlice_Check(<object>items[k]):
+            PySlice_Unpack(<object>items[k], &start, &stop, &step)
             v.shape[made] = PySlice_AdjustIndices(a.shape[axis], &start, &stop, step)
             if v.shape[made] > 0:
                 offset += start * strides[axis]
-            v.shape[v.ndim + made] *= step
-        made += 1
+            v.shape[v.ndim + made] = strides[axis] * step
+            made += 1
+            axis += 1
+        else:
+            axis += 1
     v.offset = offset
     return close_view(v)
 
 cdef inline ndarray simple_view(ndarray a, object key):
     """The same of a key, a slice alone, too."""
     cdef PyObject* alone = <PyObject*>key
-    if PySlice_Check(key):
+    if PySlice_Check(key) or alone == NEW_AXIS or alone == ALL_OTHERS:
         return plain_view(a, &alone, 1)
     return plain_view(a, items_of(<tuple>key), <int>PyTuple_GET_SIZE(<tuple>key)) if PyTuple_CheckExact(key) else None
 
@@ -779,21 +801,51 @@ def item(ndarray self, index=(), /, *more):             # not *args: a tuple tak
         raise ValueError("can only convert an array of size 1 to a Python scalar")
     return first_element(a)
 
+cdef enum:
+    MADE_HERE = 128             # numbers of lists, of types that are not read at once: NumPy's window takes a while
+
 def tolist(ndarray self, /):
     """Nested lists of Python scalars; one scalar for a 0-d array. Waits."""
-    cdef intp i
     cdef ndarray a = wait_read(self)
-    cdef char* p = data_of(a)
-    cdef list out
-    if a.ndim == 1 and (a.code == DOUBLE or a.code == LONG):
-        out = PyList_New(a.size)
-        for i in range(a.size):
-            PyList_SET_ITEM(out, i, PyFloat_FromDouble((<double*>(p + i * strides_of(a)[0]))[0]) if a.code == DOUBLE
-                            else PyLong_FromLongLong((<int64_t*>(p + i * strides_of(a)[0]))[0]))
-        return out
-    if a.ndim == 1:
-        return [read_scalar(a.code, p + i * strides_of(a)[0]) for i in range(a.size)]
-    return numpy_window(a).tolist()
+    if a.ndim == 0 or a.size > MADE_HERE and (a.ndim > 1 or a.code != DOUBLE and a.code != LONG):
+        return numpy_window(a).tolist()
+    return list_along(a, 0, data_of(a))
+
+cdef list list_along(ndarray a, int axis, char* p):
+    """What lies along an axis, and those behind it, from p on."""
+    cdef intp i, n = a.shape[axis], step = strides_of(a)[axis]
+    cdef list out = PyList_New(n)
+    if axis + 1 < a.ndim:
+        for i in range(n):
+            PyList_SET_ITEM(out, i, given_away(list_along(a, axis + 1, p + i * step)))
+    elif a.code == DOUBLE:
+        for i in range(n):
+            PyList_SET_ITEM(out, i, PyFloat_FromDouble((<double*>(p + i * step))[0]))
+    elif a.code == LONG:
+        for i in range(n):
+            PyList_SET_ITEM(out, i, PyLong_FromLongLong((<int64_t*>(p + i * step))[0]))
+    elif a.code == FLOAT:
+        for i in range(n):
+            PyList_SET_ITEM(out, i, PyFloat_FromDouble((<float*>(p + i * step))[0]))
+    elif BOOL < a.code <= MOST_INTEGER and a.itemsize <= 4:
+        for i in range(n):
+            PyList_SET_ITEM(out, i, PyLong_FromLongLong(narrow(a.code % 2, a.itemsize, p + i * step)))
+    else:
+        for i in range(n):
+            PyList_SET_ITEM(out, i, given_away(read_scalar(a.code, p + i * step)))
+    return out
+
+cdef inline long long narrow(bint signed, int itemsize, char* p) noexcept:
+    """An integer of up to four bytes."""
+    if itemsize == 4:
+        return (<int32_t*>p)[0] if signed else <long long>(<uint32_t*>p)[0]
+    if itemsize == 2:
+        return (<int16_t*>p)[0] if signed else (<uint16_t*>p)[0]
+    return (<int8_t*>p)[0] if signed else (<uint8_t*>p)[0]
+
+cdef inline PyObject* given_away(object x) noexcept:
+    Py_INCREF(x)
+    return <PyObject*>x
 
 cdef intp item_offset(ndarray a, tuple args) except -1:
     """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""

@@ -838,14 +838,10 @@ cdef list list_along(ndarray a, int axis, char* p):
 cdef inline long long narrow(bint signed, int itemsize, char* p) noexcept:
     """An integer of up to four bytes."""
     if itemsize == 4:
-        return (<int32_t*>p)[0] if signed else <long long>(<uint32_t*>p)[0]
+        return <long long>(<int32_t*>p)[0] if signed else <long long>(<uint32_t*>p)[0]
     if itemsize == 2:
-        return (<int16_t*>p)[0] if signed else (<uint16_t*>p)[0]
-    return (<int8_t*>p)[0] if signed else (<uint8_t*>p)[0]
-
-cdef inline PyObject* given_away(object x) noexcept:
-    Py_INCREF(x)
-    return <PyObject*>x
+        return <long long>(<int16_t*>p)[0] if signed else <long long>(<uint16_t*>p)[0]
+    return <long long>(<int8_t*>p)[0] if signed else <long long>(<uint8_t*>p)[0]
 
 cdef intp item_offset(ndarray a, tuple args) except -1:
     """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""

@@ -843,6 +843,10 @@ cdef inline long long narrow(bint signed, int itemsize, char* p) noexcept:
         return <long long>(<int16_t*>p)[0] if signed else <long long>(<uint16_t*>p)[0]
     return <long long>(<int8_t*>p)[0] if signed else <long long>(<uint8_t*>p)[0]
 
+cdef inline PyObject* given_away(object x) noexcept:
+    Py_INCREF(x)
+    return <PyObject*>x
+
 cdef intp item_offset(ndarray a, tuple args) except -1:
     """The byte offset of what item() names: item(i) counts through the array, item(i, j, ...) indexes it."""
     cdef intp i

@@ -244,3 +244,92 @@ def test_products_of_short_vectors(dtype):
         a, b = ((drawn(random, "i1", shape) + 1).astype(dtype) for shape in ((m, n), (n, max(int(area / m), 1))))
         assert_same(np.array(a) @ np.array(b), a @ b)       # of small integers, exactly
         assert_same(np.array(a.T.copy()).T @ np.array(b), a @ b)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(20))
+def test_ufuncs_at_places(seed, engine):
+    """Repeated, from the end, by indices of any type and shape, of views, or out of bounds: then nothing is written."""
+    random = numpy.random.default_rng([seed, 11])
+    for _ in range(15):
+        n, m = length(random, 3.7), length(random, 3.7)
+        kind = random.choice(["i8", "i8", "i4", "u1"])
+        most = min(n, 256) if kind == "u1" else n + (random.random() < 0.05)
+        arrays = {"a": drawn(random, random.choice(TYPES), n), "b": drawn(random, random.choice(TYPES), 2 * m),
+                  "k": random.integers(0 if kind == "u1" else -n, most, m, dtype=kind)}
+        arrays["same"] = drawn(random, arrays["a"].dtype, m)
+        name = random.choice("add subtract multiply maximum minimum divide negative".split())
+        values = random.choice(["same", "same", "same[::-1]", "same[0]", "2", "b[:len(k)]", "b[::2]", "a[k % len(a)]"])
+        given = "" if name == "negative" else f", {values}"
+        place = random.choice(["a, k", "a, k", "a[::-1], k", "a[::2], k // 2", "a, k[None]", "a, (k,)",
+                               "a[:len(a) // 3 * 3].reshape(-1, 3), (k // 3, 1)", "a, k[::-1]"])
+        check(arrays, f"np.{name}.at({place}{given})", engine)
+    assert numpy.add.at is not np.add.at
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_and_columns_by_arrays(seed, engine):
+    """Few long ones and many short ones, with a slice of the others, by values and by one value."""
+    random = numpy.random.default_rng([seed, 12])
+    for _ in range(15):
+        area = 10 ** random.uniform(0, 4)
+        rows = max(int(10 ** random.uniform(0, numpy.log10(area) + 0.01)), 1)
+        shape = rows, max(int(area / rows), 1)
+        kind = random.choice(TYPES)
+        a, b = drawn(random, kind, shape), drawn(random, kind, shape)
+        count = length(random, 1.5)
+        i, j = (random.integers(-n, n + (random.random() < 0.03), count) for n in shape)
+        arrays = {"a": a, "b": b, "i": i, "j": j[:9], "m": drawn(random, "?", rows)}
+        from_, to = random.integers(-3, shape[1] + 2, 2).tolist()
+        key = random.choice([f"i, {from_}:", f"i, {from_}:{to}", f"i, ::{to or 1}", "i, ::-1", "i, :", "[0, -1], 1:",
+                             "i[0], i, 1:", "m, 1:", "i[:, None], 1:", ":, j", ":, j", "m", "m", "i"])
+        name = random.choice(["a", "a", "a", "a.T[...].T", "a[::-1]", "a[:, ::-1]"])
+        value = random.choice(["3", "b[0, 0]", "2.5", f"b[{key}]", f"b[{key}]", "b[:1, :1]", "a[0, 0]"])
+        check(arrays, f"x = {name}\n" + random.choice([f"r = x[{key}]", f"x[{key}] = {value}", f"x[{key}] += 1"]),
+              engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(20))
+def test_what_lies_in_columns(seed, engine):
+    """Transposed, or in Fortran's order, beside rows and NumPy's own: results lie as NumPy's."""
+    random = numpy.random.default_rng([seed, 13])
+    for _ in range(25):
+        shape = tuple(length(random, 1.2) for _ in range(random.integers(2, 4)))
+        one, other = random.choice(TYPES, 2)
+        arrays = {"a": drawn(random, one, shape), "b": drawn(random, random.choice([one, other]), shape),
+                  "f": numpy.asfortranarray(drawn(random, random.choice([one, other]), shape))}
+        x, y = random.choice(["a.T", "b.T", "f.T", "numpy.asarray(f).T", "2", "0.5", "a.T[:1]"], 2)
+        x = "a.T" if x[0] in "20" else x
+        op = random.choice(["+", "*", "-", "/", ">", "=="])
+        form = random.choice([f"r = {x} {op} {y}", f"r = {x} {op} {y}", f"r = np.maximum({x}, {y})",
+                              f"a.T[...] = {x} {op} {y}", f"np.add({x}, {y}, out=a.T)", f"w = a.T\nw += {y}"])
+        lies = "\ns = numpy.array(r.strides)[numpy.array(r.shape) > 1]" if form[0] == "r" else ""
+        check(arrays | {"numpy": numpy}, form + lies, engine)
+
+
+@pytest.mark.parametrize("dtype", [*TYPES, "longdouble", "u2", "u8"])
+def test_lists_of_numbers(dtype):
+    """What tolist() and item() give is Python's own, of any order and every bit pattern."""
+    random = numpy.random.default_rng(14)
+    for _ in range(60):
+        shape = tuple(length(random, 1.2) - 1 for _ in range(random.integers(0, 4)))
+        a = numpy.frombuffer(random.bytes(numpy.prod(shape, dtype=int) * numpy.dtype(dtype).itemsize), dtype) if (
+            dtype not in ("?", "longdouble")) else drawn(random, dtype, numpy.prod(shape, dtype=int))
+        a = a.reshape(shape)
+        x = np.array(a)
+        turns = random.permutation(len(shape))
+        steps = tuple(slice(None, None, int(random.choice([-1, 1, 2]))) for _ in shape)
+        a, x = a.transpose(turns)[steps], x.transpose(turns)[steps]
+        assert repr(x.tolist()) == repr(a.tolist())
+        for _ in range(6 if a.size else 0):
+            place = tuple(int(random.integers(-n, n)) for n in a.shape)
+            flat = int(random.integers(-a.size, a.size))
+            assert repr(x.item(*place) if place else x.item()) == repr(a.item(*place))
+            assert repr((x.item(place), x.item(flat))) == repr((a.item(place), a.item(flat)))
+            for beyond in ((a.size,), (-a.size - 1,), (*place, 0, 0), (*place[:-1], a.shape[-1] if place else 1)):
+                with pytest.raises((IndexError, ValueError)) as theirs:
+                    a.item(*beyond)
+                with pytest.raises(theirs.type):
+                    x.item(*beyond)

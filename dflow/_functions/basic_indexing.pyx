@@ -52,8 +52,8 @@ cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(tuple)
     list PyList_New(Py_ssize_t)
     void PyList_SET_ITEM(list, Py_ssize_t, PyObject*)
-    PyObject* PyFloat_FromDouble(double)
-    PyObject* PyLong_FromLongLong(long long)
+    PyObject* PyFloat_FromDouble(double) except NULL
+    PyObject* PyLong_FromLongLong(long long) except NULL
     PyObject* PyTuple_GET_ITEM(tuple, Py_ssize_t)
 
 cdef extern from *:

@@ -13,7 +13,7 @@ import numpy as np
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from dflow._kernels.dtypes cimport DTYPES, is_complex
+from dflow._kernels.dtypes cimport BOOL, DTYPES, is_complex
 
 cdef extern from "Python.h":
     ctypedef object (*newfunc)(type, PyObject*, PyObject*)
@@ -23,12 +23,16 @@ cdef extern from "Python.h":
         void* sq_contains
     ctypedef struct MappingSlots "PyMappingMethods":
         void* mp_length
+    ctypedef struct NumberSlots "PyNumberMethods":
+        asking nb_bool
     ctypedef struct Slots "PyTypeObject":
         const char* tp_name
         unsigned long tp_flags
         PyTypeObject* tp_base
         SequenceSlots* tp_as_sequence
         MappingSlots* tp_as_mapping
+        NumberSlots* tp_as_number
+        comparing tp_richcompare
         PyObject* tp_dict
         void* tp_iter
         newfunc tp_new
@@ -97,6 +101,7 @@ cdef object new_subclass(type meta, PyObject* args, PyObject* keywords):
 cdef Slots memory[NCODES]
 cdef SequenceSlots sequence[NCODES]
 cdef MappingSlots mapping[NCODES]
+cdef NumberSlots of_bools
 
 cdef tuple LONG = (np.longdouble, np.clongdouble)
 
@@ -236,6 +241,17 @@ cdef void make_types(type cls) except *:
         if DTYPES[code].type in LONG:               # the others equal what is registered
             (numbers.Complex if is_complex(code) else numbers.Real).register(<type><object>element_types[code])
     (<PyObject*>cls).ob_type = <PyTypeObject*>ArrayType
+
+cdef asking elements_compare_by(comparing compare, asking truth) noexcept:
+    global of_bools
+    cdef asking before = memory[<int>BOOL].tp_as_number.nb_bool
+    cdef int code
+    for code in range(NCODES):
+        memory[code].tp_richcompare = compare
+    of_bools = memory[<int>BOOL].tp_as_number[0]
+    of_bools.nb_bool = truth
+    memory[<int>BOOL].tp_as_number = &of_bools
+    return before
 
 def numpys_dot(function):
     """Let function(theirs, ours) be called for theirs.dot(ours)."""

@@ -723,8 +723,6 @@ cdef class ndarray:
         array_hooks.buffer_end(view)
 
     def __bool__(self):
-        if (<PyObject*>self == truths[0] or <PyObject*>self == truths[1]) and not warnings_wait():
-            return <PyObject*>self == truths[1]
         if self.size == 1:
             return (is_true(self.code, data_of(self)) if is_near(self) and not warnings_wait() else
                     bool(first_element(self)))

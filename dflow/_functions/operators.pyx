@@ -8,23 +8,28 @@ from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy
 from dflow._base.atomics cimport load_ptr
 from dflow._kernels.dtypes cimport (
-    BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, HALF, LONG, NCODES, Scalar, is_integer, itemsizes, scalar_code,
+    BOOL, CDOUBLE, CFLOAT, DOUBLE, DTYPES, EXACT, FLOAT, HALF, LONG, NCODES, Scalar, is_integer, itemsizes, scalar_code,
     scalar_data, write_scalar)
-from dflow._array.core cimport *, is_ours, be_element
+from dflow._array.array_type cimport asking, elements_compare_by
+from dflow._array.core cimport *, is_ours, be_element, truths
 from dflow._base.thread_state cimport many_devices, near, recorders, set_recording
 from dflow._engine cimport settings
-from dflow._functions.elements cimport new_bool
+from dflow._runtime.fp_errors cimport warnings_wait
 from dflow._functions.interop cimport ask, foreign
 from dflow._functions.views cimport *
 from dflow._functions.fastpath cimport *
 from dflow._functions.gufunc cimport product
 from dflow._functions.numpy_inline import LATER
-from dflow._tracing.tape cimport check_place, earlier, record, recorded, stand_for
+from dflow._tracing.tape cimport check_place, earlier, gradients_kept, record, recorded, stand_for
 from dflow._functions.numbers cimport holds_no_numbers
 from dflow._functions.sequences cimport is_sequence, lent, numbers_of
 from dflow._functions.scalars cimport scalar_arithmetic, scalar_unary
 from dflow._functions.out cimport cast_error
 from dflow._functions.ufunc cimport ufunc, wrap, call
+
+cdef extern from "Python.h":
+    double PyFloat_AS_DOUBLE(object)
+    long long PyLong_AsLongLongAndOverflow(object, int*)
 
 cdef extern from "_kernels/c/elements.h" nogil:
     ctypedef int (*one_number)(int op, const void* p, void* r)
@@ -65,23 +70,60 @@ cdef object held(object x, int code):
     return out
 
 cdef object binary_operator(int op, object a, object b):
-    cdef int how
     if records(a, b):
         return record_operator(op, a, b)
     if op > GREATER_EQUAL:
         return array_operator(op, a, b)
-    if op >= LESS and is_ours(a) and is_ours(b):
-        how = elements_compared(op, <ndarray>a, <ndarray>b)
-        if how <= TRUE_OUTCOME:
-            return new_bool(how)
     result = scalar_arithmetic(op, a, b)
     return array_operator(op, a, b) if result is None else result
+
+cdef PyObject* compare_elements(PyObject* a, PyObject* b, int how) except? NULL:
+    cdef int outcome = NOTHING
+    cdef PyObject* truth
+    if recorders == 0 and settings.inline_cost > 0:
+        outcome = (elements_compared(LESS + how, <ndarray>a, <ndarray>b) if a.ob_type == b.ob_type else
+                   number_compared(LESS + how, <ndarray>a, b))
+    if outcome <= TRUE_OUTCOME and not gradients_kept():
+        settings.inlined += 1
+        truth = truths[outcome]
+        Py_INCREF(<object>truth)
+        return truth
+    result = binary_operator(LESS + how, <object>a, <object>b)
+    Py_INCREF(result)
+    return <PyObject*>result
+
+cdef inline int number_compared(int op, ndarray a, PyObject* b) noexcept:
+    """The same of a float64 or int64 and a number of Python's that is one, too."""
+    cdef long long n
+    cdef double d
+    cdef int overflow = 0
+    if a.ndim or a.code != DOUBLE and a.code != LONG or not is_here(a):
+        return NOTHING
+    if type(<object>b) is float:
+        d = PyFloat_AS_DOUBLE(<object>b)
+        return of_two_numbers[<int>DOUBLE](op, data_of(a), &d, NULL) if a.code == DOUBLE else NOTHING
+    if type(<object>b) is not int:
+        return NOTHING
+    n = PyLong_AsLongLongAndOverflow(<object>b, &overflow)
+    if overflow or a.code == DOUBLE and not -EXACT <= n <= EXACT:
+        return NOTHING
+    d = n
+    return of_two_numbers[a.code](op, data_of(a), <void*>&d if a.code == DOUBLE else <void*>&n, NULL)
+
+cdef asking other_truth = NULL
+
+cdef int truth_of(PyObject* x) except -1:
+    """Of an element of bools: most often one of two that comparisons give."""
+    if (x == truths[0] or x == truths[1]) and not warnings_wait():
+        return x == truths[1]
+    return other_truth(x)
+
+other_truth = elements_compare_by(compare_elements, truth_of)
 
 cdef inline int elements_compared(int op, ndarray a, ndarray b) noexcept:
     """An outcome: of two elements of one type, which lists compare one after the other. NOTHING: the long way knows."""
     cdef two_numbers compute = of_two_numbers[a.code]
-    if a.code != b.code or a.ndim or b.ndim or compute == NULL or settings.inline_cost <= 0 or not (
-            is_here(a) and is_here(b)):
+    if a.ndim or b.ndim or compute == NULL or not (is_here(a) and is_here(b)):
         return NOTHING
     return compute(op, data_of(a), data_of(b), NULL)
 

@@ -536,11 +536,16 @@ cdef PyObject* points_of_numpys(object theirs, object key) except? NULL:
     cdef intp i
     cdef int axes = <int>len(<tuple>key) if type(key) is tuple else 1
     cdef ndarray a = borrowed(theirs)
+    cdef bint rows, columns
     cdef char* to
     cdef object out
     if a is None:
         return NULL
-    if find_points(&p, a, key):
+    rows = find_points(&p, a, key)
+    columns = not rows and find_columns(&p, a, key)
+    if not is_here(a):                      # any more: what is made of lists may wait for room
+        return NULL
+    if rows:
         if p.ndim + a.ndim - axes > MAXDIMS:
             return NULL
         memcpy(shape, p.shape, p.ndim * sizeof(intp))
@@ -550,7 +555,7 @@ cdef PyObject* points_of_numpys(object theirs, object key) except? NULL:
         for i in range(p.n):
             move(to, data_of(a) + p.places[i], p.size)
             to += p.size
-    elif find_columns(&p, a, key):
+    elif columns:
         shape[0], shape[1] = p.n, a.shape[0]
         out = cnp.PyArray_EMPTY(2, <cnp.npy_intp*>shape, cnp.PyArray_TYPE(theirs), False)
         to = <char*>cnp.PyArray_DATA(out)

@@ -7,7 +7,7 @@ from dflow._base.atomics cimport (
     load_int, store_i64, store_ptr, swap_ptr, told)
 from dflow._base.locks cimport lock, RECENCY_LOCK, STORAGE_LOCK, unlock
 from dflow._base.thread_state cimport holds
-from dflow._kernels.kernel cimport ON_DISK, PRODUCT, core_cost
+from dflow._kernels.kernel cimport ELEMENTWISE, ON_DISK, PRODUCT, core_cost
 from dflow._kernels.outer_loop cimport rows_cost
 from dflow._runtime.events cimport (
     FREED, MADE, NOTED_BYTES, PROMISED, note_after, note_failed, note_memory, note_submitted, reserve_events,
@@ -495,7 +495,10 @@ cdef bint connect(Task* t, Access* a, Task* watched) noexcept:
     cdef bint used = False, met = False
     cdef int i
     if s == handed.over and load_ptr(&s.writes) != NULL:
-        note_need(s)
+        if task_of(a).kernel.flags & ELEMENTWISE and not write:     # handed over, too: who needs that?
+            handed.over = accesses(task_of(a))[task_of(a).kernel.nin].storage
+        else:
+            note_need(s)
     lock(&s.lock, STORAGE_LOCK)
     for i in range(2 if write else 1):
         e = s.writes if i == 0 else s.reads

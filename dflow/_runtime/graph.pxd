@@ -167,8 +167,8 @@ cdef inline bint writable(Storage* s) noexcept nogil:
     return load_ptr(&s.writes) == NULL and load_ptr(&s.reads) == NULL
 
 # Whether an operation of a few microseconds is worth its hand-over to a worker: not where the next one, or a wait,
-# needs it at once; an elementwise one, which is handed over as well, only if its own result is needed. So such ones run in their callers while that is how it goes: dispatch() looks again every now and
-# then.
+# needs it at once; an elementwise one, which is handed over as well, only if its own result is needed. So such ones
+# run in their callers while that is how it goes: dispatch() looks again every now and then.
 cdef struct Handed:                 # GIL
     Storage* over           # what the last one that was handed over writes; compared, never followed. NULL: none
     int needed              # how many more run in their callers, since that was needed

@@ -208,6 +208,8 @@ cdef bint join(Task* t) noexcept:
 
 cdef void hand_on(Task* leader, double cost, bint needed) noexcept:
     """A group that nobody joins any more, if it is ready, else NULL; needed: by the newest task."""
+    # Only who closed it queues it (a thread that helps may have claimed it by then). Run here, it lets go of the newest
+    # task like of any other that waits for it: that is not queued yet, and counts itself as one more to wait for.
     if leader != NULL and needed and cost < MIDDLING * settings.inline_cost:
         waiting.run_or_queue(leader, cost)
     elif leader != NULL:
@@ -228,7 +230,9 @@ cdef void connect_and_queue(Task* t) noexcept:
     if host and not load_int(&shared.closing):
         add_i64(&shared.host_tasks, 1)
     if met:
-        closed = close_group()          # for what is not elementwise, it is complete
+        # For what is not elementwise, the group is complete. A worker may have closed it since `leader` was read; none
+        # has been opened since, as that takes the GIL: what is closed here is what was met, or nothing.
+        closed = close_group()
         hand_on(closed.leader, closed.cost, True)
     if add_int(&t.npending, -1) == 0:
         queue(t, cost_of(t))

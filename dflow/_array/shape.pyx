@@ -3,6 +3,7 @@
 from libc.stdlib cimport labs
 from numpy.exceptions import AxisError
 from dflow._kernels.kernel cimport MAXDIMS
+from dflow._runtime.region cimport by_stride
 
 cdef extern from "Python.h":
     Py_ssize_t PyNumber_AsSsize_t(object, object) except? -1
@@ -57,20 +58,12 @@ cdef int normalize_axis(object axis, int ndim, str prefix=None) except -1:
 
 cdef bint sees_twice(int ndim, intp* shape, intp* strides, intp itemsize) noexcept:
     """Whether bytes may have several places in a view: not if each axis steps over all that shorter steps reach."""
-    cdef intp reach = itemsize
+    cdef intp s, reach = itemsize
     cdef int order[MAXDIMS]
-    cdef int i, j, n = 0
-    for i in range(ndim):
-        if shape[i] <= 1:
-            continue
-        j = n
-        while j > 0 and labs(strides[order[j - 1]]) > labs(strides[i]):
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = i
-        n += 1
-    for i in range(n):
-        if labs(strides[order[i]]) < reach:
+    cdef int i
+    for i in range(by_stride(ndim, shape, strides, order)):
+        s = labs(strides[order[i]])
+        if s < reach:
             return True
-        reach += labs(strides[order[i]]) * (shape[order[i]] - 1)
+        reach += s * (shape[order[i]] - 1)
     return False

@@ -10,11 +10,25 @@ cdef struct Region:         # a superset of the bytes a view touches: those
     intp start
     intp length
 
+cdef inline int by_stride(int ndim, intp* shape, intp* strides, int* order) noexcept:
+    """The axes of more than one element, shortest stride first; how many they are."""
+    cdef int i, j, n = 0
+    for i in range(ndim):
+        if shape[i] <= 1:
+            continue
+        j = n
+        while j > 0 and labs(strides[order[j - 1]]) > labs(strides[i]):
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = i
+        n += 1
+    return n
+
 cdef inline void fill_region(Region* r, intp offset, int itemsize, intp size, int ndim, intp* shape,
                              intp* strides) noexcept:
     """The region of a view: a contiguous run, repeated with a pitch that all longer strides are multiples of."""
     cdef int order[MAXDIMS]
-    cdef int n = 0, i, j
+    cdef int i
     cdef intp s, extent
     cdef intp run = itemsize
     r.lo = offset
@@ -25,20 +39,12 @@ cdef inline void fill_region(Region* r, intp offset, int itemsize, intp size, in
         r.length = 0
         return
     for i in range(ndim):
-        if shape[i] == 1 or strides[i] == 0:
-            continue
         extent = strides[i] * (shape[i] - 1)
         if extent < 0:
             r.lo += extent
         else:
             r.hi += extent
-        j = n
-        while j > 0 and labs(strides[order[j - 1]]) > labs(strides[i]):
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = i
-        n += 1
-    for i in range(n):
+    for i in range(by_stride(ndim, shape, strides, order)):
         s = labs(strides[order[i]])
         if r.pitch == 0:
             if s <= run:

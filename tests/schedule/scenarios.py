@@ -171,6 +171,37 @@ def waits(draw):
 
 
 @scenario
+def followers(draw):
+    """What is no member of a group, but waits for the open one, which a worker, a reader or nobody closes before it."""
+    set_up(draw)
+    n = draw.choice((3, 60, 600, 6000))
+    whole = np.arange(n)
+
+    def work():
+        for k in range(1, 6):
+            x = whole * k + 1
+            if draw.random() < 0.2:
+                x = dflow.engine.sleep(x, 3e-5)
+            y = x - whole                                   # k - 1 as many times as the place says, and 1
+            way = draw.randrange(5)
+            if way == 0:
+                assert np.cumsum(y)[-1].item() == n + (k - 1) * n * (n - 1) // 2
+            elif way == 1:
+                x[y[::-1] // (k * n)] += y[0] - 1           # 0 at place 0
+                assert x[0].item() == 1
+            elif way == 2:
+                assert np.sort(y[::-1])[-1].item() == 1 + (k - 1) * (n - 1)
+            elif way == 3:
+                dflow.engine.sleep(y, 3e-6)
+                assert (y @ y.T).item() == sum((1 + (k - 1) * i) ** 2 for i in range(n))
+            else:
+                whole.wait_to_read()
+            assert y[-1].item() == 1 + (k - 1) * (n - 1)
+
+    run_threads(draw, *[work] * draw.randint(1, 3))
+
+
+@scenario
 def splits(draw):
     """What several runners are in at once."""
     set_up(draw, (1, 2, 2, 3, 4))

@@ -63,7 +63,8 @@ FLAGS = [
     "-Wno-array-bounds",
 ]
 if DEBUG:
-    FLAGS += ["-O1", "-g", "-UNDEBUG", "-DDFLOW_DEBUG=1"]
+    # -g1: the lines of a backtrace; what a debugger shows of variables, -g, takes as long again as all else.
+    FLAGS += ["-O1", "-g1", "-UNDEBUG", "-DDFLOW_DEBUG=1"]
 else:
     FLAGS += ["-O3", "-g0"]  # -g0: many Pythons ask for -g, which doubles the time of the build
 if SANITIZE:

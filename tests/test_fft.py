@@ -56,6 +56,7 @@ def same(name, x, **keywords):
     assert_same(result.asnumpy(), expected)
 
 
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:Casting complex values")
 @pytest.mark.parametrize("dtype", ["?", "i4", "e", "f", "d", "g", "F", "D", "G"])
 @pytest.mark.parametrize("name", NAMES)

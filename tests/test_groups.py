@@ -343,7 +343,7 @@ SHIFTS = ("a[1:] += a[:-1]", "a[:-1] += a[1:]", "a[::2] = a[1::2]", "a[1::2] = a
 @pytest.mark.parametrize("engine", ENGINES)
 def test_shifted_updates(engine):
     for shape in ((2,), (1000,), (50_000,), (40, 2), (60, 50)):
-        for transposed in (False, True):
+        for transposed in (False, True)[:len(shape)]:
             start = numpy.arange(float(numpy.prod(shape))).reshape(shape) % 11 - 4
             for statement in SHIFTS:
                 expected = {"a": start.copy(), "b": start * 2, "np": numpy}
@@ -925,7 +925,7 @@ def run_script(script, np, starts):
 
 
 @pytest.mark.slow
-@check(max_examples=300)
+@check(max_examples=200)
 @given(scripts(), st.sampled_from(((1,), (6,), (3, 2), (2, 3, 4), (40, 50), (7, 1), (5000,), (1, 3000))),
        st.sampled_from((0, 2, 3, 32, 64)), st.sampled_from((0, None)), st.integers(0, 100))
 def test_random_expressions(script, shape, bulk, limit, seed):

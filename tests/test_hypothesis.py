@@ -74,6 +74,7 @@ def broadcastable(draw, count=2, dtypes=DTYPES):
 
 # -- elementwise -----------------------------------------------------------------------------------
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", UNARY)
 @check(max_examples=25)
 @given(arrays())
@@ -81,6 +82,7 @@ def test_unary_ufunc(name, x):
     both(lambda np, x: getattr(np, name)(x), x)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", BINARY)
 @check(max_examples=30)
 @given(broadcastable())

@@ -225,6 +225,7 @@ def test_the_table_in_the_architecture():
     assert list(table_differences((PACKAGE.parent / "ARCHITECTURE.md").read_text())) == []
 
 
+@pytest.mark.once
 def test_optional_libraries():
     assert list(optional_violations(PACKAGE)) == []
 

@@ -51,6 +51,7 @@ def laid_out(module, draw):
     return x
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("limit", [None, 0], ids=["default", "queued"])
 @pytest.mark.parametrize("call", CALLS)
 def test_results_lie_as_numpys(call, limit):

@@ -65,7 +65,7 @@ def test_random_programs_of_complex_numbers(seed):
 @pytest.mark.once
 @pytest.mark.parametrize("seed", range(30))
 def test_many_small_random_programs(seed):
-    check_many(seed, 100)
+    check_many(seed, 60)
 
 
 def check_one(draw, seed):
@@ -170,6 +170,7 @@ def tried(text, theirs, types):
 LENGTHS = 300, 301, 302, 303, 305, 308, 311, 315, 316
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8", "u4", "u8"])
 def test_casts_to_narrower_ones(name, dtype):

@@ -124,6 +124,7 @@ def with_copies(steps, copies):
     return [step("copies", copies, len(fixed), len(others)), *moved]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", ["AVX2", "AVX-512", "NEON"])
 @pytest.mark.parametrize("size", [4, 8])
 @pytest.mark.parametrize("at_end", [True, False])

@@ -139,6 +139,7 @@ def test_stacks_of_long_vectors(dtype):
     assert (np.array(x) @ np.array(y)).ravel().tolist() == [value.item() for value in alone]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_products_of_vectors_of_any_length(dtype):
     """Ready and pending ones, beside those of another type: up to some length where they are asked for."""
@@ -345,6 +346,7 @@ def test_the_threads_of_numpys_blas_stay_out_of_vector_products():
     assert theirs < all_of_us / 20
 
 
+@pytest.mark.once
 @pytest.mark.skipif(not os.path.exists("/proc/self/schedstat"), reason="needs Linux")
 @pytest.mark.parametrize("first, product", [
     ("dflow", "x @ x"), ("numpy", "x @ x"), ("scipy.linalg", "x @ x"),

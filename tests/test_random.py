@@ -292,7 +292,7 @@ def test_a_draw_changes_what_all_later_ones_give(first):
     """Whatever its kind and theirs: who copies a stream, and then draws from it, gets another copy the next time."""
     def drawn(g, text):
         x = eval("g." + text)
-        return x if isinstance(x, (bytes, int)) else numpy.asarray(x).tolist()
+        return x if isinstance(x, (bytes, int)) else numpy.asarray(x).tobytes()
 
     def moved(draws):
         g = np.random.default_rng(5)

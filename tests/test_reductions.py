@@ -185,7 +185,7 @@ def test_what_is_cast_along_other_axes_than_the_last(dtype, engine):
     random = numpy.random.default_rng(12)
     kind = numpy.dtype(dtype).kind
     with configured(**ENGINES[engine]):
-        for _ in range(15):
+        for _ in range(6):
             shape = [int(10 ** random.uniform(0, limit)) for limit in random.permutation([1.2, 1.7, 3])]
             source = random.integers(-3 if dtype[0] != "u" else 0, 9, shape).astype(dtype)
             for view in VIEWS:

@@ -68,6 +68,7 @@ def agrees(actual, expected, close):
     return numpy.allclose(actual, expected, rtol=8 * numpy.finfo(actual.dtype).eps, atol=0, equal_nan=True)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("held", [False, True], ids=["ready", "in a group"])
 @pytest.mark.parametrize("name", UFUNCS)
 def test_any_steps(name, held):

@@ -89,9 +89,10 @@ def test_short_rows(name, dtype):
                     with numpy.errstate(all="ignore"):
                         expected = reduce(part(x), axis=1, **keywords)
                         found = ours(part(a), axis=1, **keywords).asnumpy()
-                        late = ours(part(engine.sleep(a, 0.0001)), axis=1, **keywords).asnumpy()
                     assert found.dtype == expected.dtype and same_bits(found, expected), (n, rows, keywords)
-                    assert same_bits(late, expected), (n, rows, keywords)
+                with numpy.errstate(all="ignore"):
+                    late = ours(part(engine.sleep(a, 0.0001)), axis=1, **keywords).asnumpy()
+                assert same_bits(late, expected), (n, rows, keywords)
 
 
 @pytest.mark.parametrize("name", ["max", "min", "any", "all", "argmax", "argmin"])

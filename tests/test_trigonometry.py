@@ -56,6 +56,7 @@ DISTRIBUTIONS = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)

@@ -419,7 +419,7 @@ cdef int brought_into(int op, PyObject* theirs, PyObject* x) except -1:
     cdef intp nbytes = cnp.PyArray_NBYTES(target)
     cdef bint seen = (<ndarray>x).size * (<ndarray>x).itemsize <= SEEN and is_near(<ndarray>x)
     if records(<object>x, None) or near < 0 or many_devices or not cnp.PyArray_ISWRITEABLE(target) or (
-            nbytes > FEW_BYTES and seen):
+            nbytes > FEW_BYTES and seen) or not cnp.PyArray_ISNOTSWAPPED(target):
         return False
     made = (numbers_of(target) if nbytes <= FEW_BYTES and cnp.PyArray_ISCARRAY(target) else
             array_hooks.memory_borrow(target))

@@ -238,8 +238,8 @@ def arrays_and_places(random, most):
         return random.integers(0 if kind[0] == "u" else -n, n + (random.random() < 0.02), count, kind)
 
     return {"a": drawn(random, one, (rows, columns)), "B": seldom_so(random, drawn(random, other, (rows, columns))),
-            "i": indices(rows, rows), "I": seldom_so(random, indices(rows, rows, "i8 i8 i4")), "m": drawn(random, "?", rows),
-            "M": drawn(random, "?", rows + (random.random() < 0.02)), "j": indices(columns, rows),
+            "i": indices(rows, rows), "I": seldom_so(random, indices(rows, rows, "i8 i8 i4")),
+            "m": drawn(random, "?", rows), "M": drawn(random, "?", rows + (random.random() < 0.02)), "j": indices(columns, rows),
             "J": seldom_so(random, indices(columns, rows, "i8 i8 u1")), "c": drawn(random, "?", columns),
             "C": drawn(random, "?", columns)}
 
@@ -289,8 +289,8 @@ def test_joins(seed, engine):
     for _ in range(15):
         one, other = two_types(random)
         rows, columns = length(random, 3.5), length(random, 1.5)
-        arrays = {"a": drawn(random, one, (rows, columns)),
-                  "N": seldom_so(random, drawn(random, other, (rows, columns))), "S": drawn(random, one, (rows, columns))}
+        arrays = {"a": drawn(random, one, (rows, columns)), "S": drawn(random, one, (rows, columns)),
+                  "N": seldom_so(random, drawn(random, other, (rows, columns)))}
         parts = [str(random.choice(["a", "N", "N", "S", "N[::-1]", "S[:1]", "a[:, :1]", "N[:0]", "N[0]", "S.T", "a.T",
                                     "N.astype('>i4')", "3", "numpy.asfortranarray(N)"]))
                  for _ in range(1 + random.integers(4))]

@@ -240,8 +240,8 @@ def arrays_and_places(random, most):
     return {"a": drawn(random, one, (rows, columns)), "B": seldom_so(random, drawn(random, other, (rows, columns))),
             "i": indices(rows, rows), "I": seldom_so(random, indices(rows, rows, "i8 i8 i4")),
             "m": drawn(random, "?", rows), "M": drawn(random, "?", rows + (random.random() < 0.02)),
-            "j": indices(columns, rows), "J": seldom_so(random, indices(columns, rows, "i8 i8 u1")), "c": drawn(random, "?", columns),
-            "C": drawn(random, "?", columns)}
+            "j": indices(columns, rows), "J": seldom_so(random, indices(columns, rows, "i8 i8 u1")),
+            "c": drawn(random, "?", columns), "C": drawn(random, "?", columns)}
 
 
 @pytest.mark.filterwarnings("ignore")

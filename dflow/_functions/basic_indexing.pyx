@@ -383,7 +383,7 @@ cdef inline intp element_offset(ndarray a, tuple key) except -1:
     cdef intp offset = a.offset
     cdef int i
     for i in range(a.ndim):
-        offset += check_index(PyNumber_AsSsize_t(key[i], IndexError), a.shape[i], i) * strides_of(a)[i]
+        offset += check_index(PyNumber_AsSsize_t(key[i], OverflowError), a.shape[i], i) * strides_of(a)[i]
     return offset
 
 cdef object get_index(ndarray a, object key):
@@ -858,7 +858,7 @@ cdef intp item_offset(ndarray a, tuple args) except -1:
         return element_offset(a, args)
     if len(args) != 1:
         raise ValueError("incorrect number of indices for array")
-    i = PyNumber_AsSsize_t(args[0], IndexError)
+    i = PyNumber_AsSsize_t(args[0], OverflowError)
     if i < -a.size or i >= a.size:
         raise IndexError(f"index {i} is out of bounds for size {a.size}")
     return flat_offset(a, i + a.size if i < 0 else i)

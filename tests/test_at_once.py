@@ -328,8 +328,9 @@ def test_lists_of_numbers(dtype):
             flat = int(random.integers(-a.size, a.size))
             assert repr(x.item(*place) if place else x.item()) == repr(a.item(*place))
             assert repr((x.item(place), x.item(flat))) == repr((a.item(place), a.item(flat)))
-            for beyond in ((a.size,), (-a.size - 1,), (*place, 0, 0), (*place[:-1], a.shape[-1] if place else 1)):
-                with pytest.raises((IndexError, ValueError)) as theirs:
+            for beyond in ((a.size,), (-a.size - 1,), (*place, 0, 0), (*place[:-1], a.shape[-1] if place else 1),
+                           (10 ** 30,), (*place[:-1], -10 ** 30)):
+                with pytest.raises((IndexError, ValueError, OverflowError)) as theirs:
                     a.item(*beyond)
                 with pytest.raises(theirs.type):
                     x.item(*beyond)

@@ -322,3 +322,9 @@ def test_an_equal_type_asked_for_is_no_copy():
     y = np.array(x, np.longlong)
     y[0] = 7
     assert x[0] == 0
+
+
+def test_what_names_a_type_by_its_own():
+    """Equal numbers of several types do, and each names its own."""
+    for number in (numpy.longdouble(1.5), numpy.float16(1.5), numpy.complex64(1.5), numpy.float64(1.5)):
+        assert np.ones(3).astype(number).dtype == numpy.ones(3).astype(number).dtype == number.dtype

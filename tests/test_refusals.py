@@ -150,6 +150,8 @@ WORDS = """np.add(1, 2, ...)  np.negative(1, out=(...,))  np.divmod(1, 2, out=(n
     np.add.accumulate([1, 2], out=...)  np.add.reduceat([1, 2], [0, 1], out=...)  np.matmul([1, 2], [3, 4], out=(...,))
     np.zeros(2**64)  np.zeros((2**63,))  np.arange(3).reshape(2**64)  np.arange(3).item(True)  np.ones(()).item(True)
     np.ones(1).item(0, 0)  np.ones(2).item(())  np.ones(2).item(None)
+    np.ones(3).dot(2**70)  np.ones(3).dot(None)  np.ones(3).dot('a')  np.ones(3).dot(2**70, np.ones(3))
+    np.size(memoryview(b'abc'))  np.size(memoryview(b'abc'), 0)
     np.array(5).squeeze((0, -1))  np.array(5).squeeze((0,))  np.array(5).squeeze(0)  np.squeeze(np.array(5), (0, 1))
     np.ix_(np.array([], dtype=np.float32))[0]  np.unravel_index([], (10, 3, 5))  np.unravel_index((), (10, 3))
     np.unravel_index(np.array([]), (10, 3))  np.r_[np.arange(5, dtype=np.int8), 255]

@@ -23,7 +23,7 @@ cdef object float64 = np.float64, complex128 = np.complex128
 
 # ---- type codes ------------------------------------------------------------------------------------------------
 
-cdef dict code_by_dtype = {}        # every dtype and type object seen so far; of dtypes that are equal, TWINS
+cdef dict code_by_dtype = {}        # every dtype, type object and name seen so far; of dtypes that are equal, TWINS
 cdef int TWINS = NCODES
 cdef PyTypeObject* scalar_types[NCODES]                           # NumPy's, by code
 
@@ -69,11 +69,9 @@ cdef int code_of(object dtype) except -1:
     code = code_of_num(descr.num)
     if code < 0:
         raise NotHeld(f"dflow arrays hold numbers: dtype {descr} is not supported")
-    if len(code_by_dtype) < 1000:
-        try:
-            code_by_dtype[dtype] = code
-        except TypeError:
-            pass                    # not hashable
+    if len(code_by_dtype) < 1000 and (
+            isinstance(dtype, (type, np.dtype)) or type(dtype) is str):         # others may equal what has another type
+        code_by_dtype[dtype] = code
     return code
 
 cdef object descr_of(object dtype):

@@ -14,8 +14,9 @@ from dflow._functions.operators import product_of_matrices
 from dflow._functions.out import check_out, in_order_alike
 from dflow._functions.ufunc import wrap_ufunc
 from dflow._functions.views import diagonal
+from dflow._kernels.dtypes import NotHeld
 from dflow.ops.elementwise import multiply
-from dflow.ops.fallback import items
+from dflow.ops.fallback import call, items
 from dflow.ops.reductions import add_reduce, machine_order
 from dflow.ops.table import TABLE, op
 
@@ -61,10 +62,13 @@ def _aligned(a, b, i, j):
 
 
 def _dot(self, /, b, out=None):
-    """As the function, which asks another library's array first."""
+    """As the function, which asks another library's array first, and NumPy where b holds no numbers."""
     if type(b) is not ndarray and foreign(b):
         return numpy.dot(self, b) if out is None else numpy.dot(self, b, out)
-    return dot(self, b, out)
+    try:
+        return dot(self, b, out)
+    except NotHeld:
+        return call(numpy.dot, (self, b) if out is None else (self, b, out), {})
 
 
 def _beside(a, b):

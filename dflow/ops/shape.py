@@ -33,7 +33,7 @@ def ndim(a):
 @op("a", "2.5", "a, 1", "a, axis=0", "a, 2", "f, (0, 2)")
 def size(a, axis=None):
     """How many elements, of the array or along axes."""
-    if not hasattr(a, "shape"):
+    if not hasattr(a, "size" if axis is None else "shape"):
         a = numpy.asarray(a)
     return a.size if axis is None else numpy.size(numpy.broadcast_to(0, a.shape), axis)
 

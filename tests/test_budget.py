@@ -177,6 +177,39 @@ def test_threads_that_wait_for_room_and_threads_that_wait_for_values(budget):
         in_threads(add, read, read)
 
 
+@pytest.mark.parametrize("limit", [None, 10 ** 12])
+@pytest.mark.parametrize("kind", ["i8", "i4", "?"])
+def test_places_that_change_while_their_result_waits_for_room(budget, kind, limit):
+    """Each result is that of the places before or after, and none of what is beyond."""
+    rows, columns, count = 64, 300, 40
+    x = np.array(numpy.arange(rows)[:, None] * numpy.ones(columns))
+    turns = [numpy.roll(numpy.arange(rows), turn)[:count] for turn in range(rows)]
+    if kind == "?":
+        turns = [numpy.isin(numpy.arange(rows), turn) for turn in turns]
+    allowed = {tuple(numpy.arange(rows)[turn].tolist()) for turn in turns}
+    turns = [turn.astype(kind) for turn in turns]
+    places, stored, before = np.array(turns[0]), np.zeros(x.shape), waits()
+    with configured(limit=limit, workers=2):
+        budget(1.5 * MB)
+
+        def fill():
+            for _ in range(200):
+                dflow.engine.sleep(np.ones(N // 3), 3e-4)
+
+        def turn():
+            for k in range(3000):
+                places[:] = turns[k % rows]
+
+        def take():
+            for k in range(500):
+                found = (x[places], x.take(places, 0), x[places, :])[k % 3] if kind != "?" else x[places]
+                assert tuple(found[:, -1].asnumpy().astype(int).tolist()) in allowed
+                stored[places] = found
+
+        in_threads(fill, turn, take, take)
+        assert {*stored[:, -1].tolist()} <= {*range(rows)} and waits() > before
+
+
 def test_host_tasks_under_a_budget(budget):
     """They may go over it, as they could not wait; who submits them waits."""
     with configured(limit=0, workers=2):

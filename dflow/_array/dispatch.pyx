@@ -16,13 +16,13 @@ from dflow._kernels.matmul cimport UNUSED, blas_use, long_vectors, worth_blas
 from dflow._engine cimport submit, settings
 from dflow._runtime.fp_errors cimport finite_checked, fp_event, fp_warn, is_strict, read_fp_policy
 from dflow._runtime.open_group cimport would_join
-from dflow._runtime.tuning cimport MIDDLING, SPLIT_NS, VECTOR_PRODUCT
+from dflow._runtime.tuning cimport MIDDLING, SPLIT_NS
 from dflow._runtime.gate cimport enter_gate, leave_gate
 from dflow._runtime.errors cimport Site
 from dflow._runtime.events cimport shape_next, watched
 from dflow._runtime.graph cimport (
-    abroad, FULL, handed, HAS_REGIONS, Storage, storage_allocate, storage_unref, Task, task_constant, task_dims,
-    task_index, task_new, task_strides, TRACKED, WRITE)
+    abroad, FULL, handed, HAS_REGIONS, product_cost, Storage, storage_allocate, storage_unref, Task, task_constant,
+    task_dims, task_index, task_new, task_strides, TRACKED, WRITE)
 from dflow._kernels.outer_loop cimport rows_cost, run_kernel
 from dflow._base.thread_state cimport CPUS, FIXED, NEAR, captures, capturing, crossing, current_device, many_devices
 from dflow._gpu.mirror cimport bring_here, gpus, wait_there
@@ -233,7 +233,7 @@ cdef int launch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core* 
     if core != NULL:
         cost *= core_cost(k, core.dims, core.ndim)
     if k.flags & PRODUCT and long_vectors(core.dims[0], core.dims[1], core.dims[2]):
-        cost *= VECTOR_PRODUCT
+        cost = product_cost(cost, k, 2)
     if k.flags & PRODUCT and not blas_loaded() and worth_blas(core.dims[0], core.dims[1], core.dims[2]):
         with_references(LOAD, k, ops, nops, ndim, shape, core, NULL)
     if k.flags & ELEMENTWISE:

@@ -30,7 +30,7 @@ from dflow._kernels.kernel cimport ELEMENTWISE, FENCE, HOST, intp, Kernel, REDUC
 from dflow._base.atomics cimport load_ptr
 from dflow._runtime.errors cimport Poison, Site
 from dflow._runtime.region cimport Region
-from dflow._runtime.tuning cimport LOOK_AFTER
+from dflow._runtime.tuning cimport FAR, FAR_PRODUCT, LOOK_AFTER, VECTOR_PRODUCT
 from dflow._base.thread_state cimport NEAR
 
 cdef enum AccessFlag:
@@ -203,6 +203,12 @@ cdef void tell_region(Storage* s, Region* r, bint write) noexcept nogil
 cdef void tell_operands(Task* t) noexcept nogil
 
 # ---- estimates
+cdef inline double product_cost(double cost, Kernel* k, int vectors) noexcept nogil:
+    """Of a product of so many vectors: 0, one and a matrix, or two."""
+    if vectors:
+        cost *= VECTOR_PRODUCT if vectors * cost < FAR * k.cost else vectors * FAR_PRODUCT
+    return cost
+
 cdef double cost_of(Task* t) noexcept nogil                             # in nanoseconds, roughly
 cdef double cost_of_all(Task* t) noexcept nogil                         # of t and its group
 cdef int members_of(Task* t) noexcept nogil

@@ -13,7 +13,6 @@ from dflow._runtime.events cimport (
     FREED, MADE, NOTED_BYTES, PROMISED, note_after, note_failed, note_memory, note_submitted, reserve_events,
     watched)
 from dflow._runtime.errors cimport dead_poisons, end_poisons, here, Poison, poison_unref
-from dflow._runtime.tuning cimport FAR, FAR_PRODUCT, VECTOR_PRODUCT
 from dflow._base.allocator cimport *
 from dflow._runtime.region cimport region_covers, regions_overlap
 
@@ -704,8 +703,8 @@ cdef double cost_of(Task* t) noexcept nogil:
         cost *= dims[i]
     cost *= core_cost(t.kernel, dims + t.ndim, t.ncore)
     cost += rows_cost(t.kernel, t.ndim, dims)
-    if t.kernel.flags & PRODUCT and (dims[t.ndim] == 1 or dims[t.ndim + 2] == 1):
-        cost *= VECTOR_PRODUCT if cost < FAR * t.kernel.cost else FAR_PRODUCT
+    if t.kernel.flags & PRODUCT:
+        cost = product_cost(cost, t.kernel, (dims[t.ndim] == 1) + (dims[t.ndim + 2] == 1))
     return cost
 
 cdef double cost_of_all(Task* t) noexcept nogil:

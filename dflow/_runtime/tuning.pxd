@@ -45,8 +45,8 @@ cdef enum:
     TASK_BYTES = 200        # memory of a pending task, about
     SHARES = 16             # of a kernel that is split, unless they would be longer than GRAIN_NS, or too short
     VECTOR_PRODUCT = 3      # times the cost of a product, for a matrix times a vector: an element is read for one use;
-    FAR_PRODUCT = 8         # for one of so many elements that
-    FAR = 1 << 18           # no core's own cache has them
+    FAR_PRODUCT = 8         # for one of so many elements (twice that for two vectors) that
+    FAR = 3 << 16           # no core's own cache has them beside others
 
 cdef inline int check_tuning() except -1:
     cdef dict relations = {

@@ -76,7 +76,7 @@ def broadcastable(draw, count=2, dtypes=DTYPES):
 
 @pytest.mark.once
 @pytest.mark.parametrize("name", UNARY)
-@check(max_examples=25)
+@check(max_examples=15)
 @given(arrays())
 def test_unary_ufunc(name, x):
     both(lambda np, x: getattr(np, name)(x), x)
@@ -84,13 +84,13 @@ def test_unary_ufunc(name, x):
 
 @pytest.mark.once
 @pytest.mark.parametrize("name", BINARY)
-@check(max_examples=30)
+@check(max_examples=18)
 @given(broadcastable())
 def test_binary_ufunc_broadcasts_and_promotes(name, operands):
     both(lambda np, x, y: getattr(np, name)(x, y), *operands)
 
 
-@check(max_examples=250)
+@check(max_examples=150)
 @given(arrays(), st.sampled_from(OPERATORS), st.booleans(),
        st.sampled_from((0, 1, 2, -1, 3, 300, -1000, 2 ** 40, 2 ** 70, 0.5, -2.0, 1e300, True, 2j)))
 def test_python_scalars_are_weak(x, operator, reflected, scalar):
@@ -98,7 +98,7 @@ def test_python_scalars_are_weak(x, operator, reflected, scalar):
     both(lambda np, x: eval(text, {"x": x, "s": scalar}), x)
 
 
-@check(max_examples=200)
+@check(max_examples=120)
 @given(broadcastable(), st.sampled_from(OPERATORS[:7] + OPERATORS[11:]))
 def test_inplace_operators(operands, operator):
     def inplace(np, x, y):
@@ -108,7 +108,7 @@ def test_inplace_operators(operands, operator):
     both(inplace, *operands)
 
 
-@check(max_examples=150)
+@check(max_examples=90)
 @given(broadcastable(3, COMMON), st.sampled_from(("add", "multiply", "subtract", "maximum")), st.booleans(),
        st.sampled_from(("same_kind", "unsafe", "no")))
 def test_out_where_and_casting(operands, name, masked, casting):
@@ -125,7 +125,7 @@ def test_out_where_and_casting(operands, name, masked, casting):
     both(call, x, y, mask, out)
 
 
-@check(max_examples=150)
+@check(max_examples=90)
 @given(arrays(), st.sampled_from(DTYPES), st.sampled_from(("unsafe", "same_kind", "safe")))
 def test_astype(x, dtype, casting):
     if x.dtype.kind in "fc" and numpy.dtype(dtype).kind in "iu":
@@ -133,19 +133,19 @@ def test_astype(x, dtype, casting):
     both(lambda np, x: x.astype(dtype, casting=casting), x)
 
 
-@check(max_examples=100)
+@check(max_examples=60)
 @given(broadcastable(3, COMMON))
 def test_where(operands):
     both(lambda np, condition, x, y: np.where(condition, x, y), *operands)
 
 
-@check(max_examples=100)
+@check(max_examples=60)
 @given(broadcastable(4, COMMON))
 def test_fused_expression(operands):
     both(lambda np, x, y, z, w: abs((x + y) * z - w) + z * 2 - (x == y), *operands)
 
 
-@check(max_examples=60)
+@check(max_examples=36)
 @given(arrays(full_shapes, ("float64", "float32", "int64")), st.integers(1, 50), st.booleans())
 def test_large_arrays_in_blocks(x, repeat, transpose):
     """Arrays of up to some hundred thousand elements, so that work is cut into blocks and spread over workers."""
@@ -210,19 +210,19 @@ def check_get_set(x, index, value_dtype, operator):
         both(lambda np, x: write(x, indices[np], 1), x)                     # noqa: B023
 
 
-@check(max_examples=250)
+@check(max_examples=150)
 @given(basic(), st.sampled_from(COMMON), st.sampled_from(("", "", "+", "*")))
 def test_basic_indexing(case, dtype, operator):
     check_get_set(*case, dtype, operator)
 
 
-@check(max_examples=250)
+@check(max_examples=150)
 @given(advanced(), st.sampled_from(COMMON), st.sampled_from(("", "", "+", "*")))
 def test_advanced_indexing(case, dtype, operator):
     check_get_set(*case, dtype, operator)
 
 
-@check(max_examples=150)
+@check(max_examples=90)
 @given(arrays(full_shapes, COMMON, small=True), st.data())
 def test_any_index_good_or_bad(x, data):
     """Indices that may be out of bounds, of a wrong type or too many: the same result, or the same error."""
@@ -236,7 +236,7 @@ def test_any_index_good_or_bad(x, data):
     both(write, x)
 
 
-@check(max_examples=100)
+@check(max_examples=60)
 @given(arrays(full_shapes, COMMON, small=True), st.data())
 def test_take_clip_sort(x, data):
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
@@ -253,7 +253,7 @@ def test_take_clip_sort(x, data):
 # -- reductions ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-@check(max_examples=60)
+@check(max_examples=36)
 @given(arrays(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=2), small=True), st.booleans(), st.data())
 def test_reduction(name, x, keepdims, data):
     one = st.integers(-x.ndim - 1, x.ndim)              # now and then outside
@@ -264,7 +264,7 @@ def test_reduction(name, x, keepdims, data):
     both(lambda np, x: getattr(np, name)(x, axis=axis, **options), x)
 
 
-@check(max_examples=150)
+@check(max_examples=90)
 @given(arrays(full_shapes, small=True), st.sampled_from(("sum", "prod", "max", "min", "any", "all")),
        st.sampled_from((None, 0, -1)), st.sampled_from((None, "float64", "int64", "complex128")), st.booleans())
 def test_reduction_dtype_initial_where(x, name, axis, dtype, masked):
@@ -278,7 +278,7 @@ def test_reduction_dtype_initial_where(x, name, axis, dtype, masked):
     both(lambda np, x: getattr(np, name)(x, axis=axis, **options), x)
 
 
-@check(max_examples=100)
+@check(max_examples=60)
 @given(arrays(full_shapes, small=True), st.sampled_from(("add", "multiply", "maximum", "logical_or")), st.data())
 def test_ufunc_methods(x, name, data):
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
@@ -289,7 +289,7 @@ def test_ufunc_methods(x, name, data):
     both(lambda np, x: getattr(np, name).outer(x, x[0]), x)
 
 
-@check(max_examples=60)
+@check(max_examples=36)
 @given(arrays(full_shapes, COMMON, small=True), st.data())
 def test_ufunc_at(x, data):
     picks = data.draw(st.lists(st.integers(-x.shape[0], x.shape[0] - 1), min_size=1, max_size=5))
@@ -300,7 +300,7 @@ def test_ufunc_at(x, data):
     both(at, x)
 
 
-@check(max_examples=100)
+@check(max_examples=60)
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.sampled_from(COMMON), st.sampled_from(COMMON),
        st.booleans(), st.data())
 def test_products(n, k, m, left, right, transposed, data):
@@ -351,7 +351,7 @@ def apply_form(np, x, form, seed):
     return x[...]
 
 
-@check(max_examples=400)
+@check(max_examples=240)
 @given(arrays(full_shapes, COMMON, small=True), view_chain(), st.sampled_from(("v[...] = 3", "v += 2", "v *= v")))
 def test_writes_through_view_chains_show_in_the_base(x, chain, statement):
     def write(np, x, base):
@@ -375,7 +375,7 @@ OVERLAPS = ("a[1:] += a[:-1]", "a[:-1] += a[1:]", "a[:] = a[::-1]", "a[1:] = a[:
 
 
 @pytest.mark.parametrize("statement", OVERLAPS)
-@check(max_examples=25)
+@check(max_examples=15)
 @given(arrays(full_shapes, ("float64", "int64", "float32", "uint8"), small=True), st.booleans(), st.integers(1, 40))
 def test_overlap(statement, x, transposed, repeat):
     x = numpy.concatenate([x] * repeat)
@@ -398,7 +398,7 @@ LAYOUTS = ("x + 1", "x.T + x.T", "x + x.T.copy().T", "x * x[:1]", "-x", "x == 1"
 
 
 @pytest.mark.parametrize("expression", LAYOUTS)
-@check(max_examples=15)
+@check(max_examples=9)
 @given(arrays(hnp.array_shapes(min_dims=2, max_dims=3, max_side=3), ("float64", "int64", "bool"), small=True),
        st.sampled_from(("x", "x.T", "x.T[::-1]", "np.swapaxes(x, 0, 1)")))
 def test_results_are_laid_out_as_numpys(expression, x, source):
@@ -411,7 +411,7 @@ def test_results_are_laid_out_as_numpys(expression, x, source):
     both(write, x)
 
 
-@check(max_examples=50)
+@check(max_examples=30)
 @given(arrays(full_shapes, COMMON, small=True))
 def test_scalars_keep_their_values(x):
     """NumPy's a[0] of one axis and a.sum() are values: later writes to the array, or to another name, do not show."""
@@ -425,7 +425,7 @@ def test_scalars_keep_their_values(x):
     both(single, x)
 
 
-@check(max_examples=50)
+@check(max_examples=30)
 @given(arrays(shapes, COMMON))
 def test_conversions(x):
     y = np.array(x)
@@ -515,7 +515,7 @@ def run_program(np, program, sources):
 
 
 @pytest.mark.parametrize("setting", [{}, {"limit": 0}, {"workers": 3, "bulk": 0}])
-@check(max_examples=250)
+@check(max_examples=150)
 @given(arrays(full_shapes, ("float64", "int64", "int32", "bool"), small=True),
        arrays(full_shapes, ("int64", "float64"), small=True), programs())
 def test_programs(setting, x, y, program):

@@ -11,7 +11,7 @@ from dflow._kernels import sorting
 pytestmark = pytest.mark.core
 
 RUN = 1 << 16                   # elements of a run, at least
-LENGTHS = (2 * RUN - 1, 2 * RUN, 2 * RUN + 1, 4 * RUN + 3, 7 * RUN + 11, 9 * RUN + 77)
+LENGTHS = (2 * RUN - 1, 2 * RUN, 2 * RUN + 1, 5 * RUN + 3, 9 * RUN + 77)
 TYPES = "?bBhHiIlLqQefdgFD"
 
 
@@ -43,7 +43,7 @@ def numbers(n, dtype):
 @pytest.mark.parametrize("kind", [None, "stable", "heapsort"])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_numbers(dtype, kind):
-    for n in LENGTHS if dtype in "dlB" else LENGTHS[1:5:3]:
+    for n in LENGTHS if dtype in "dlB" else LENGTHS[1:4:2]:
         x = numbers(n, dtype)
         expected = numpy.sort(x, kind=kind)
         numpy.testing.assert_array_equal(np.sort(np.array(x), kind=kind), expected)

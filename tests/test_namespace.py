@@ -107,6 +107,7 @@ def call_of(row, sample):
     return f"{path}.{row.name}({sample.lstrip('?')})"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("row, sample", CASES, ids=[call_of(*case) for case in CASES])
 def test_as_numpy(row, sample):
     compare(call_of(row, sample), row.close, sample.startswith("?"))

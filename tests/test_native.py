@@ -126,6 +126,7 @@ def test_every_length_of_a_last_vector(name, size):
         assert loops
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("size", [4, 8])
 def test_each_operation_of_integers_is_in_a_loop(name, size):
@@ -204,6 +205,7 @@ def test_bools_as_bytes(name):
                     assert tried(f"((x > y) & (x < 40)).astype({target!r})", theirs, {})
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_zeros_and_limits(name, dtype):
@@ -233,6 +235,7 @@ def test_quotients_of_integers(name, dtype):
             assert tried("x / y * 2", theirs, {}) and tried("x / 3 + y", theirs, {})
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_each_operation_of_complex_numbers_is_in_a_loop(name, dtype):

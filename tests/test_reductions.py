@@ -82,6 +82,7 @@ ENGINES = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_of_every_length(dtype, engine):

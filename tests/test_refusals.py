@@ -152,6 +152,8 @@ WORDS = """np.add(1, 2, ...)  np.negative(1, out=(...,))  np.divmod(1, 2, out=(n
     np.ones(1).item(0, 0)  np.ones(2).item(())  np.ones(2).item(None)
     np.ones(3).dot(2**70)  np.ones(3).dot(None)  np.ones(3).dot('a')  np.ones(3).dot(2**70, np.ones(3))
     np.size(memoryview(b'abc'))  np.size(memoryview(b'abc'), 0)
+    np.ones((2, 3, 3)) @ np.ones((3, 3, 2))  np.matmul(np.ones((2, 3, 3)), np.ones((2, 3, 3, 2)))
+    np.vecdot(np.ones((2, 3)), np.ones((4, 3)))  np.matmul(np.ones((2, 3)), np.ones((7, 3, 2)), out=np.ones((5, 2, 2)))
     np.array(5).squeeze((0, -1))  np.array(5).squeeze((0,))  np.array(5).squeeze(0)  np.squeeze(np.array(5), (0, 1))
     np.ix_(np.array([], dtype=np.float32))[0]  np.unravel_index([], (10, 3, 5))  np.unravel_index((), (10, 3))
     np.unravel_index(np.array([]), (10, 3))  np.r_[np.arange(5, dtype=np.int8), 255]

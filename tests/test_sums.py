@@ -72,6 +72,7 @@ REDUCED = [(name, dtype) for name in ("add", "multiply", "maximum", "logical_or"
            for dtype in "? i2 i8 u8 f2 f4 f8 F D".split()]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name, dtype", REDUCED)
 def test_short_rows(name, dtype):
     """Several at a time, by themselves, and after an operation in a group."""

@@ -8,6 +8,7 @@ cdef list core_names(object core, int i, ndarray a, set missing)
 cdef dict core_sizes(object u, list operands, list groups)
 cdef list core_results(object u, object core, Plan* p, list arrays, tuple out, object casting, int ndim, intp* outer,
                        dict sizes, list groups)
+cdef int outer_axes(object u, list arrays, list operands, list groups, intp* shape) except -1
 cdef int launch_core(object core, Kernel* k, list inputs, list results, list groups, dict sizes, set missing,
                      intp* shape, int ndim) except -1
 cdef int access_whole(Operand* o, ndarray a) except -1

@@ -20,6 +20,22 @@ from dflow._functions.out import check_out
 
 cdef object vecdot = np.vecdot
 
+cdef int outer_axes(object u, list arrays, list operands, list groups, intp* shape) except -1:
+    """Fill shape with what is looped over; how many axes. NumPy's error where operands do not fit each other."""
+    cdef ndarray a
+    cdef int i, ndim = 0
+    for i, a in enumerate(operands):
+        if a is not None:
+            ndim = max(ndim, a.ndim - <int>len(groups[i]))
+    for i in range(ndim):
+        shape[i] = 1
+    for i, a in enumerate(operands):
+        if a is not None and not broadcast_front(shape, ndim, a, <int>len(groups[i])):
+            out = [None if x is None else np.empty(x.shape, x.dtype) for x in operands[len(arrays):]]
+            u(*[np.broadcast_to(np.zeros((), x.dtype), x.shape) for x in arrays], out=tuple(out))
+            raise ValueError("operands could not be broadcast together")
+    return ndim
+
 cdef int launch_core(object core, Kernel* k, list inputs, list results, list groups, dict sizes, set missing,
                      intp* shape, int ndim) except -1:
     """Inputs and results are looped over, all but the core dimensions of each, by broadcasting."""

@@ -30,8 +30,8 @@ from dflow._functions.points cimport launch_at, run_at
 from dflow._functions.scalars cimport function_of_numbers, number_kind
 from dflow._functions.sequences cimport as_operand, COPYING, to_read, with_arrays
 from dflow._functions.gufunc cimport (
-    access_whole, along_axis, core_names, core_results, core_sizes, launch_core, product, product_into,
-    small_product)
+    access_whole, along_axis, core_names, core_results, core_sizes, launch_core, outer_axes, product,
+    product_into, small_product)
 from dflow._functions.plans cimport be_single, is_single, kind_of, make_plan
 from dflow._functions.out cimport (
     as_mask, assign_where, cast_error, check_mask, check_reduced, check_request, clear_of, find_outputs,
@@ -337,7 +337,7 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
     The names of core dimensions in u.core are the signature's; `groups` has those that each operand really has.
     """
     cdef intp shape[MAXDIMS]
-    cdef int ndim = 0, i
+    cdef int ndim, i
     cdef ndarray a
     cdef Plan* p
     cdef dict sizes
@@ -356,9 +356,7 @@ cdef object call_core(ufunc u, tuple inputs, tuple out, object dtype, object cas
     sizes = core_sizes(u.numpy, operands, groups)
     if out is not None:
         try_sizes(u.numpy, u.core, sizes)
-    for i, a in enumerate(operands):
-        if a is not None:
-            ndim = broadcast_shape((outer_part(a, <int>len(groups[i])),), shape, ndim)
+    ndim = outer_axes(u.numpy, arrays, operands, groups, shape)
     results = core_results(u.numpy, u.core, p, arrays, out, casting, ndim, shape, sizes, groups[u.nin:])
     launch_core(u.core, p.kernel, arrays, results, groups, sizes, missing, shape, ndim)
     for i in range(u.nout):

@@ -8,7 +8,6 @@ cdef ndarray broadcast_view(ndarray a, int ndim, intp* shape)           # ValueE
 cdef ndarray reshape_view(ndarray a, int ndim, intp* shape, char order) # None: needs a copy
 cdef ndarray reshaped(ndarray a, int ndim, intp* shape)                 # view or copy, sizes agree
 cdef ndarray without_axis(ndarray a, int axis)                          # at index 0 of it, whatever its length
-cdef ndarray outer_part(ndarray a, int ncore)                           # without the last ncore axes
 cdef ndarray own(ndarray v)  # a view of what nobody else holds, as an array of its own
 cdef ndarray with_ones(ndarray a, list axes, int ndim)                  # axes of length 1 put in
 cdef int c_axis(object axis, int ndim, str text=*) except -1            # normalize_axis, which takes no booleans

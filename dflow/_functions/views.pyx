@@ -394,16 +394,6 @@ cdef bint casts_itself(ndarray a, int code, list axes):
         return False
     return total > 1 and (is_integer(a.code) or code == BOOL or a.code == HALF and code == FLOAT)
 
-cdef ndarray outer_part(ndarray a, int ncore):
-    """The view of a without its last ncore axes."""
-    cdef ndarray v
-    if ncore == 0:
-        return a
-    v = new_view(a, a.ndim - ncore)
-    memcpy(v.shape, a.shape, v.ndim * sizeof(intp))
-    memcpy(v.shape + v.ndim, strides_of(a), v.ndim * sizeof(intp))
-    return close_view(v)
-
 cdef ndarray own(ndarray v):
     """The view of a result that nobody else holds, as an array of its own: with no base, as NumPy's results are."""
     Py_CLEAR(v.base)

@@ -161,16 +161,17 @@ cdef void queue(Task* t, double cost) noexcept:
     """Before it is worth waking a worker, who waits for t runs it as fast."""
     global silent_cost, silent_lane
     cdef Lane* lane = &lanes[t.lane]
+    cdef unsigned int order = t.order
     cdef bint first
     if lane != silent_lane:
         announce(False)
         silent_lane = lane
-    push(t)
+    push(t)                                 # from here on it may be done, and its memory another's
     first = silent_cost <= 0
     silent_cost = cost if first else cost + silent_cost
     if silent_cost <= CALL_NS:
         return
-    futile.last = t.order
+    futile.last = order
     futile.called = not first or cost > LONG_NS or futile.left == 0 or now_ns() - futile.at > HABIT_NS
     if futile.called:
         futile.left = 0

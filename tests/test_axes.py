@@ -80,11 +80,13 @@ def called(row, sample, module, sources, axis):
 @pytest.mark.parametrize("name", ROWS)
 def test_arrays_of_few_axes_as_numpy(name):
     row, samples = ROWS[name]
-    for shape, change in SHAPES.items():
+    for turn, (shape, change) in enumerate(SHAPES.items()):
         sources = {key: x if x.size == 0 else change(x) for key, x in SOURCES.items()}
         for k, (sample, axis) in enumerate(calls(row, samples)):
+            if (k + turn) % 2:              # each call with every other shape
+                continue
             expected = called(row, sample, numpy, sources, axis)
-            with configured(limit=None if k % 2 else 0):
+            with configured(limit=None if k // 2 % 2 else 0):
                 actual = called(row, sample, np, sources, axis)
             what = f"{call_of(row, sample)}, axis {axis}, arrays {shape}: dflow {actual}, NumPy {expected}"
             if row.name not in LEFT:

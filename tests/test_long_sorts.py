@@ -43,7 +43,7 @@ def numbers(n, dtype):
 @pytest.mark.parametrize("kind", [None, "stable", "heapsort"])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_numbers(dtype, kind):
-    for n in LENGTHS if dtype in "dlB" else LENGTHS[1:4:2]:
+    for n in LENGTHS if dtype in "dlB" else LENGTHS[3:4]:
         x = numbers(n, dtype)
         expected = numpy.sort(x, kind=kind)
         numpy.testing.assert_array_equal(np.sort(np.array(x), kind=kind), expected)

@@ -134,7 +134,7 @@ def test_loops_stay_within_their_operands(name, size, at_end, pages):
         pytest.skip(f"this processor has no {name}")
     for what, steps, itemsize, types, ones, function in cases(name, size):
         lengths = range(1, 2 * 64 // size + 2)
-        copied = [(int(n), 3, copies) for copies in (2, 3, 4) for n in random.integers(1, 5 * 64 // size + 1, 8)]
+        copied = [(int(n), 3, copies) for copies in (2, 3, 4) for n in random.integers(1, 5 * 64 // size + 1, 4)]
         for n, rows, copies in [(n, rows, 1) for n in lengths for rows in (1, 3)] + copied:
             arrays = [page.array(1 if i in ones else rows * n, dtype, at_end)
                       for i, (page, dtype) in enumerate(zip(pages, types))]

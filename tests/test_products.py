@@ -144,7 +144,7 @@ def test_stacks_of_long_vectors(dtype):
 def test_products_of_vectors_of_any_length(dtype):
     """Ready and pending ones, beside those of another type: up to some length where they are asked for."""
     random = numpy.random.default_rng(6)
-    for _ in range(40):
+    for _ in range(20):
         n = int(10 ** random.uniform(0, 5.6))
         x, y = draw((n,), dtype, n), draw((n,), random.choice([dtype, "complex64", "float64"]), 1)
         name = str(random.choice(["dot", "vdot", "inner"]))

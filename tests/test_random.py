@@ -300,7 +300,7 @@ def test_a_draw_changes_what_all_later_ones_give(first):
             drawn(g, first)
         return copy.deepcopy(g)
 
-    for text in KINDS:
+    for text in KINDS[KINDS.index(first) % 2::2]:
         found = [drawn(moved(draws), text) for draws in range(3)]
         assert found[0] != found[1] != found[2] != found[0], text
         assert found[1] == drawn(moved(1), text)

@@ -88,7 +88,7 @@ ENGINES = {
 def test_rows_of_every_length(dtype, engine):
     random = numpy.random.default_rng([len(dtype), *map(ord, dtype)])
     with configured(**ENGINES[engine]):
-        for _ in range(12):
+        for _ in range(6):
             a = rows(random, dtype)
             for label, before in chains(dtype):
                 way = list(WAYS)[random.integers(len(WAYS))]
@@ -186,7 +186,7 @@ def test_what_is_cast_along_other_axes_than_the_last(dtype, engine):
     random = numpy.random.default_rng(12)
     kind = numpy.dtype(dtype).kind
     with configured(**ENGINES[engine]):
-        for _ in range(6):
+        for _ in range(3):
             shape = [int(10 ** random.uniform(0, limit)) for limit in random.permutation([1.2, 1.7, 3])]
             source = random.integers(-3 if dtype[0] != "u" else 0, 9, shape).astype(dtype)
             for view in VIEWS:

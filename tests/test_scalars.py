@@ -342,10 +342,10 @@ def test_at_with_python_numbers(name):
     """No number is weak there: one beyond the type, or between its numbers, counts as what it is."""
     numbers = (-129, 300, -1, 3, True, 2 ** 31, 2 ** 63, -2 ** 63, 2 ** 64, 2 ** 70, 1.5, 0.1, 1e300, 1j, [1, 300],
                [-1, 2])
-    for dtype in "?bBhHiIlLefdgFD":
+    for turn, dtype in enumerate("?bBhHiIlLefdgFD"):
         source = numpy.array([1, 0, 1, 2, 3]).astype(dtype)
         for k, (index, number) in enumerate(itertools.product(([0, 1], [0, 0], [], 0, slice(0, 2)), numbers)):
-            if isinstance(number, list) and index not in ([0, 1], [0, 0]):
+            if isinstance(number, list) and index not in ([0, 1], [0, 0]) or (k + turn) % 2:    # half of them a type
                 continue
             results = []
             for module in np, numpy:

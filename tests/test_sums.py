@@ -79,7 +79,7 @@ def test_short_rows(name, dtype):
     random = numpy.random.default_rng(5)
     reduce, ours = getattr(numpy, name).reduce, getattr(np, name).reduce
     for n in (1, 2, 3, 4, 7, 8, 9, 30, 127, 128):
-        for rows in (1, 3, 40, 2000 // n + 1):
+        for rows in random.choice((1, 3, 40, 2000 // n + 1), 2, replace=False):
             x = (random.normal(size=(rows, n + 1)) * 10.0 ** random.integers(-3, 4, (rows, n + 1))).astype(dtype)
             a = np.array(x)
             parts = [lambda x, n=n: x[:, :n].copy(), lambda x: x[::2, 1:], lambda x, n=n: x[:, :n, None]]

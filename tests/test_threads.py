@@ -646,6 +646,7 @@ def test_a_vector_that_is_resized_while_a_call_catches_up(two_workers, hasty, pr
     """What runs what an operand waits for may give up the GIL: the sizes are looked at afterwards."""
     n, over = 4000, threading.Event()
     x = np.ones(n)
+    dflow.engine.set_memory_budget(dflow.engine.memory_stats()["live"] + 64_000_000)    # resize() runs ahead
 
     def multiply():
         try:

@@ -28,7 +28,7 @@ cdef Kernel* place_kernel = kernel_new(b"place", 2, 3, <loop_t>place_loop, NULL,
 def _make_kernels():
     for size in (1, 2, 4, 8, 16, 32):
         assigns[size] = kernel_new(b"copy", 2, 3, <loop_t>assign_loop, <void*><size_t>size, ELEMENTWISE | PARTIAL,
-                                   0.25 if size <= 8 else 1, DATA_BYTES)
+                                   0.1 if size <= 8 else 0.5, DATA_BYTES)
         name_kernel(("assign", size), <size_t>assigns[size])
 
 _make_kernels()

@@ -18,7 +18,7 @@ cdef class ufunc:
     cdef dict others            # the same, while npx.set_np() is otherwise
     cdef Plan* binary[21 * 21]  # the same for two inputs
     cdef Plan* unary[18]        # and for one
-    cdef void* reductions[18]   # Reduction*, by type code
+    cdef void* reductions[2][18]    # Reduction*, by whether `out` is of the same type, and type code
     cdef public object failure  # text of the LinAlgError that an invalid result means; empty: a MemoryError
 
     cdef Plan* plan(self, tuple kinds) except NULL

@@ -403,22 +403,24 @@ cdef Plan* reduction_plan(ufunc u, int code, object dtype, str how="reduce", obj
     u.plans[key] = <size_t>p
     return p
 
-cdef inline Reduction* reduction_of(ufunc u, int code, str how) except NULL:
-    return <Reduction*>u.reductions[code] if u.reductions[code] != NULL else make_reduction(u, code, how)
+cdef inline Reduction* reduction_of(ufunc u, int code, str how, object out=None) except NULL:
+    cdef bint same = out is not None and (<ndarray>out).code == code
+    cdef Reduction* r = <Reduction*>u.reductions[same][code]
+    return r if r != NULL else make_reduction(u, code, how, out if same else None)
 
 cdef dict DECIDING = {"logical_and": 0, "minimum": 0, "logical_or": 1, "maximum": 1}     # all, whatever the others are
 
-cdef Reduction* make_reduction(ufunc u, int code, str how) except NULL:
+cdef Reduction* make_reduction(ufunc u, int code, str how, object out) except NULL:
     cdef Reduction* r = <Reduction*>memory_zeros(sizeof(Reduction))
     if r == NULL:
         raise MemoryError("no memory for a ufunc")
-    r.plan = reduction_plan(u, code, None, how)
+    r.plan = reduction_plan(u, code, None, how, out)
     r.has_initial = u.numpy.identity is not None
     if r.has_initial:
         write_scalar(identity_of(u.numpy, r.plan.codes[0]), r.plan.codes[0], <char*>&r.initial)
     fill_fold(&r.fold, r.plan.kernel, r.plan.codes[0], any_order(u, r.plan.codes[0]))
     r.deciding = DECIDING.get(u.name, -1) if code == BOOL or u.name.startswith("logical") else -1
-    u.reductions[code] = r
+    u.reductions[out is not None][code] = r
     return r
 
 cdef object quick_reduction(ufunc u, ndarray a, object axis, object out, object keepdims):
@@ -429,7 +431,7 @@ cdef object quick_reduction(ufunc u, ndarray a, object axis, object out, object 
     cdef unsigned long axes = axes_named(axis, a.ndim) if u.reorderable and type(keepdims) is bool else 0
     if not whole and axes == 0:
         return None
-    r = reduction_of(u, a.code, "reduce")
+    r = reduction_of(u, a.code, "reduce", out)
     if out is not None and (<ndarray>out).code != r.plan.codes[2]:
         return None                             # it decides in which type is computed
     quick = quick_reduce(r, a) if whole else None
@@ -836,7 +838,7 @@ cdef class ufunc:
         if (is_ours(array) and (<ndarray>array).ndim == 1 and type(axis) is int and -1 <= axis <= 0
                 and dtype is None and (out is None or is_ours(out) and same_shape(<ndarray>out, <ndarray>array)
                                        and (<ndarray>out).code == (<ndarray>array).code)):
-            quick = quick_accumulate(reduction_of(self, (<ndarray>array).code, "accumulate"), <ndarray>array)
+            quick = quick_accumulate(reduction_of(self, (<ndarray>array).code, "accumulate", out), <ndarray>array)
             if quick is not None:
                 return give(quick, out, "")
         if overridden((array,), out, True):

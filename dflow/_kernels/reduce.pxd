@@ -21,11 +21,14 @@ ctypedef void (*totals_t)(char* out, intp out_step, const char* p, intp step, in
                           int fresh) noexcept nogil
 ctypedef int (*extreme_t)(void* out, const void* p, intp n, int fresh) noexcept nogil
 
+ctypedef void (*down_t)(void* out, const char* p, intp step, intp rows, intp n) noexcept nogil
+
 cdef struct Fold:           # the data of a reduction's kernel
     loop_t loop             # of the binary ufunc
     void* data
     total_t total           # of n elements in a row, with the bits of the loop; NULL: it has no faster way
     totals_t totals         # of several such; NULL: as well
+    down_t down             # n results at a time, of `rows` rows: each row is added to them; NULL: as well
     extreme_t extreme       # the same, where no order of the elements changes the result; False: it does
     int itemsize
     int naxes               # reduced

@@ -7,9 +7,6 @@ from dflow._base.allocator cimport memory_free, memory_new
 cdef extern from "_kernels/c/copy.h" nogil:
     void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
-cdef extern from "_kernels/c/rows.h" nogil:
-    void add_down(void* to, const char* source, intp leap, intp rows, intp n, int wide)
-
 cdef void fold_one(Fold* w, char* out, char* p, intp n, intp step, bint fresh, bint near) noexcept nogil:
     cdef char* args[3]
     cdef intp steps[3]
@@ -163,6 +160,35 @@ cdef enum:
     LEAST_ROWS = 16         # of a band; and from which outputs are brought together
     FEW = 128               # outputs whose rows are added up column by column: longer ones are vectors of NumPy's loop
 
+cdef void casts_down(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp rows, intp leap,
+                     bint fresh) noexcept nogil:
+    """Rows of few elements that are cast, added to those of n outputs: as many at a time as a block holds."""
+    cdef char block[FOLD_BYTES]
+    cdef char* args[3]
+    cdef intp steps[3]
+    cdef intp i, k, row = n * w.itemsize
+    steps[0] = steps[2] = out_step
+    steps[1] = w.itemsize
+    while rows:
+        k = min(rows, fold_block(w) // n)
+        if leap == n * step:
+            cast_block(w, block, w.itemsize, p, step, k * n)
+        else:
+            for i in range(k):
+                cast_block(w, block + i * row, w.itemsize, p + i * leap, step, n)
+        if fresh:
+            move_items(out, out_step, block, w.itemsize, n, w.itemsize)
+        if w.down != NULL and out_step == w.itemsize:
+            w.down(out, block + fresh * row, row, k - fresh, n)
+        else:
+            for i in range(fresh, k):
+                args[0] = args[2] = out
+                args[1] = block + i * row
+                w.loop(args, &n, steps, w.data)
+        fresh = False
+        p += k * leap
+        rows -= k
+
 cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp step, intp* dims, intp* steps,
                       bint fresh) noexcept nogil:
     """n outputs beside each other, whose elements are closer in memory than those of one output: row after row. Of what
@@ -173,30 +199,36 @@ cdef void fold_across(Fold* w, char* out, char* p, intp n, intp out_step, intp s
     cdef char* args[3]
     cdef intp inner[3]
     cdef char* result = out
-    cdef intp result_step = out_step, rows = 0, leap = 0
+    cdef intp result_step = out_step
+    cdef intp rows = dims[w.naxes - 1], leap = steps[w.naxes - 1]
     cdef bint apart = n <= fold_block(w) and dims[w.naxes - 1] >= LEAST_ROWS
+    cdef bint cast_together = w.cast != NULL and 2 * n <= fold_block(w)
+    cdef bint added_together
     cdef int d, naxes = w.naxes
     if apart:
         out = room
         out_step = w.itemsize
         if not fresh or w.cast == NULL:
             move_items(out, out_step, result, result_step, n, w.itemsize)
-    if w.total != NULL and w.cast == NULL and out_step == step == w.itemsize and n <= FEW:
+    added_together = w.down != NULL and w.cast == NULL and out_step == step == w.itemsize and n <= FEW
+    if cast_together or added_together:         # all rows of the last axis
         naxes -= 1
-        rows, leap = dims[naxes], steps[naxes]
     inner[0] = inner[2] = out_step
     inner[1] = step if w.cast == NULL else w.itemsize
     for d in range(w.naxes):
         counter[d] = dims[d]
     while True:
-        if w.cast != NULL:
-            cast_block(w, out if fresh else block, out_step if fresh else w.itemsize, p, step, n)
-        if naxes < w.naxes:             # of additions all rows of an axis at once, column by column
-            add_down(out, p + fresh * leap, leap, rows - fresh, n, w.itemsize == 8)
-        elif not fresh:                 # the first row is in `out` already
-            args[0] = args[2] = out
-            args[1] = p if w.cast == NULL else block
-            w.loop(args, &n, inner, w.data)
+        if cast_together:
+            casts_down(w, out, p, n, out_step, step, rows, leap, fresh)
+        elif added_together:            # column by column
+            w.down(out, p + fresh * leap, leap, rows - fresh, n)
+        else:
+            if w.cast != NULL:
+                cast_block(w, out if fresh else block, out_step if fresh else w.itemsize, p, step, n)
+            if not fresh:               # the first row is in `out` already
+                args[0] = args[2] = out
+                args[1] = p if w.cast == NULL else block
+                w.loop(args, &n, inner, w.data)
         fresh = False
         if not advance(&p, counter, dims, steps, naxes):
             break
@@ -252,13 +284,13 @@ cdef void run_bands(void* plan, intp start, intp stop) noexcept nogil:
     fp_collect(&a.flags)
 
 cdef void end_bands(BandPlan* a) noexcept nogil:
-    cdef intp i, row_step = a.n * a.w.itemsize
-    cdef char* first
+    cdef intp row_step = a.n * a.w.itemsize
     cdef Fold w = a.w[0]
     w.cast = NULL                       # has been done
-    for i in range(a.n):
-        first = a.initial + i * a.initial_step if a.initial != NULL else a.partial + i * a.w.itemsize
-        memcpy(a.out + i * a.out_step, first, a.w.itemsize)
+    if a.initial != NULL:
+        move_items(a.out, a.out_step, a.initial, a.initial_step, a.n, w.itemsize)
+    else:
+        move_items(a.out, a.out_step, a.partial, w.itemsize, a.n, w.itemsize)
     fp_clear()
     fold_across(&w, a.out, a.partial, a.n, a.out_step, a.w.itemsize, &a.bands, &row_step, a.initial == NULL)
     fp_collect(&a.flags)

@@ -21,3 +21,4 @@ cdef struct Wrapped:            # the data of a loop that calls another kernel's
     int itemsize
 
 cdef Wrapped* wrap(Kernel* k, int itemsize) except NULL
+cdef void bools_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil      # itemsize: what decides

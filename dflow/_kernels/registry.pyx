@@ -19,9 +19,13 @@ cnp.import_array()
 cnp.import_umath()
 
 from numpy._core._exceptions import _UFuncInputCastingError
+from numpy._core._multiarray_umath import __cpu_features__
 
 cdef extern from "_kernels/c/rows.h" nogil:
     rows_t row_loops[4][2]              # of addition, subtraction, multiplication, division; of float32, float64
+
+cdef extern from "_kernels/c/copy.h" nogil:
+    void move_items(char* to, intp to_step, const char* source, intp from_step, intp n, int itemsize)
 
 cdef extern from "numpy/ufuncobject.h":
     ctypedef struct UfuncObject "PyUFuncObject":        # fields, not the attributes that NumPy's .pxd may make of them
@@ -97,10 +101,16 @@ COSTS = {name: cost for cost, group in (
     (3, "svd svd_f svd_s svd_m svd_n svd_m_f svd_n_f svd_m_s svd_n_s lstsq eig eigvals"),
 ) for name in group.split()}
 
+# Of half precision NumPy has vectors for these where the processor has AVX-512: no dearer than an element of eight bytes.
+HALVES_IN_VECTORS = frozenset("""sin cos tan exp exp2 expm1 log log2 log10 log1p cbrt arcsin arccos arctan sinh cosh
+    arcsinh arccosh arctanh""".split() if __cpu_features__.get("AVX512_SKX") else ())
+
 cdef float cost_of(str name, bint in_numpy, tuple codes):
     """Nanoseconds for one element. in_numpy: of a ufunc of NumPy's namespace; others are LAPACK's, or SciPy's."""
     cdef int widest = max([itemsizes[<int>code] for code in codes])
     cost = COSTS.get(name, 0.16 if in_numpy else 20)
+    if codes[0] == HALF and name in HALVES_IN_VECTORS:
+        return 1
     if any([code == LONGDOUBLE or code == CLONGDOUBLE or code == HALF for code in codes]):
         return cost * 4 + 1
     if is_complex(codes[0]):
@@ -258,9 +268,8 @@ cdef void side_by_side_loop(char** args, intp* dims, intp* steps, void* data) no
     cdef Wrapped* w = <Wrapped*>data
     cdef double[64] results
     cdef char* inner[2]
-    cdef char* target = args[1]
     cdef intp inner_steps[2]
-    cdef intp i, count, start = 0, n = dims[0]
+    cdef intp count, start = 0, n = dims[0]
     if steps[1] == w.itemsize:
         w.loop(args, dims, steps, w.data)
         return
@@ -271,9 +280,7 @@ cdef void side_by_side_loop(char** args, intp* dims, intp* steps, void* data) no
         count = min(n - start, <intp>sizeof(results) // w.itemsize)
         inner[0] = args[0] + start * steps[0]
         w.loop(inner, &count, inner_steps, w.data)
-        for i in range(count):
-            memcpy(target, inner[1] + i * w.itemsize, w.itemsize)
-            target += steps[1]
+        move_items(args[1] + start * steps[1], steps[1], inner[1], w.itemsize, count, w.itemsize)
         start += count
 
 cdef void one_by_one_loop(char** args, intp* dims, intp* steps, void* data) noexcept nogil:

@@ -7,16 +7,24 @@ from dflow._kernels.dtypes cimport DOUBLE, DTYPES, FLOAT, is_integer, itemsizes
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.reduce cimport (
-    extreme_t, Fold, reduce_cast_initial_loop, reduce_cast_loop, reduce_initial_loop, reduce_loop, total_t, totals_t)
-from dflow._kernels.registry cimport Wrapped, kernel_new, recall, remember, ufunc_kernel, wrap
+    down_t, extreme_t, Fold, reduce_cast_initial_loop, reduce_cast_loop, reduce_initial_loop, reduce_loop, total_t,
+    totals_t)
+from dflow._kernels.registry cimport Wrapped, bools_loop, kernel_new, recall, remember, ufunc_kernel, wrap
 
 cdef extern from "_kernels/c/extreme.h" nogil:
     extreme_t best_extreme(int which, int wide)
+    int all_true(void* out, const void* p, intp n, int fresh)
+    int any_true(void* out, const void* p, intp n, int fresh)
 
 cdef extern from "_kernels/c/at.h" nogil:
     int AT_ADD, AT_SUBTRACT, AT_MULTIPLY, AT_MAXIMUM, AT_MINIMUM
     char* at_place(char* target, char* place, intp stride, intp length)
     void* at_loop_of(int op, char kind, int size)
+
+cdef extern from "_kernels/c/rows.h" nogil:
+    void down_float(void*, const char*, intp, intp, intp)
+    void down_double(void*, const char*, intp, intp, intp)
+    void down_integer(void*, const char*, intp, intp, intp)
 
 cdef extern from "_kernels/c/sum.h" nogil:
     total_t best_total(int wide)
@@ -72,8 +80,12 @@ cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
     if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
         w.total = best_total(code == DOUBLE)
         w.totals = best_totals(code == DOUBLE)
+        w.down = <down_t>down_double if code == DOUBLE else <down_t>down_float
     elif w.exact and w.itemsize == 8 and k == ufunc_kernel(np.add, (code, code, code)):
         w.totals = <totals_t>totals_integer
+        w.down = <down_t>down_integer
+    elif k.loop == bools_loop:
+        w.extreme = <extreme_t>any_true if (<Wrapped*>k.data).itemsize else <extreme_t>all_true
     elif code == FLOAT or code == DOUBLE:
         for i, extreme in enumerate((np.maximum, np.minimum, np.fmax, np.fmin)):
             if k == ufunc_kernel(extreme, (code, code, code)):

@@ -16,7 +16,7 @@ CONFIGURATIONS = {
     "pairs": Configuration(workers=1, limit=0, bulk=2, devices=DEVICES),
     "naive": Configuration(naive=True, devices=DEVICES),
 }
-EACH = 60
+EACH = 30
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)

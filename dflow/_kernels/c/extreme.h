@@ -1,4 +1,5 @@
-/* The largest and the smallest of contiguous floating-point numbers, among NaNs as fast as without. */
+/* The largest and the smallest of contiguous floating-point numbers, among NaNs as fast as without; whether all or any of
+   contiguous bools are true, which one of them decides. */
 
 #ifndef DFLOW_EXTREME_H
 #define DFLOW_EXTREME_H
@@ -85,6 +86,25 @@ static inline extreme_of best_extreme(int which, int wide)
     if (__builtin_cpu_supports("avx2")) return extremes[0][wide != 0][which];
 #endif
     return NULL;
+}
+
+static inline int all_true(void *out, const void *p, ptrdiff_t n, int fresh)
+{
+    unsigned char *all = out;
+    *all = (fresh || *all) && memchr(p, 0, (size_t)n) == NULL;
+    return 1;
+}
+
+static inline int any_true(void *out, const void *p, ptrdiff_t n, int fresh)
+{
+    static const unsigned char zeros[1024];
+    unsigned char *any = out;
+    const unsigned char *q = p;
+    int found = !fresh && *any;
+    for (; !found && n > 0; q += sizeof zeros, n -= sizeof zeros)
+        found = memcmp(q, zeros, n < (ptrdiff_t)sizeof zeros ? (size_t)n : sizeof zeros) != 0;
+    *any = (unsigned char)found;
+    return 1;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define DFLOW_ROWS_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* out = a op b, of rows that begin `leaps` after the last: a, b, out. A step of 0: of one number for all of a row. */
@@ -58,8 +59,9 @@ static const rows_of row_loops[4][2] = {
 } while (0)
 
 #define DOWN_OF(name, real, most) \
-static void name(real *to, const char *from, ptrdiff_t leap, ptrdiff_t rows, ptrdiff_t n) \
+static void name(void *out, const char *from, ptrdiff_t leap, ptrdiff_t rows, ptrdiff_t n) \
 { \
+    real *to = out; \
     while (n >= most) DOWN(real, most); \
     if (n >= 8) DOWN(real, 8); \
     if (n >= 4) DOWN(real, 4); \
@@ -72,11 +74,6 @@ static void name(real *to, const char *from, ptrdiff_t leap, ptrdiff_t rows, ptr
 
 DOWN_OF(down_float, float, 16)
 DOWN_OF(down_double, double, 8)
-
-static inline void add_down(void *to, const char *from, ptrdiff_t leap, ptrdiff_t rows, ptrdiff_t n, int wide)
-{
-    if (wide) down_double(to, from, leap, rows, n);
-    else down_float(to, from, leap, rows, n);
-}
+DOWN_OF(down_integer, uint64_t, 8)
 
 #endif

@@ -4,7 +4,8 @@ _runtime/waiting.pxd.
 Submission is one total order: only a thread that holds the GIL submits. Workers finish tasks without it.
 """
 
-from dflow._runtime.graph cimport Task
+from dflow._kernels.kernel cimport Kernel
+from dflow._runtime.graph cimport handed, Task
 
 cdef int submit(Task* t) except -1      # GIL. The engine frees t when it is done, or when this raises
 
@@ -15,3 +16,11 @@ cdef struct Settings:
     long long inlined       # operations that did
 
 cdef Settings settings
+
+cdef inline bint saves_little(Kernel* k, double cost) noexcept:
+    """Whether an elementwise operation whose operands are there gains less from a group than it costs to join one: it
+    is small, and either there is no code for it, or the last groups were waited for when they had done as little."""
+    if cost > settings.inline_cost or k.operation != 0 and handed.brief == 0:
+        return False
+    handed.brief = max(handed.brief - 1, 0)
+    return True

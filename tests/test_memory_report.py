@@ -145,11 +145,11 @@ def test_several_threads_make_and_drop_arrays(tracked):
 
 
 def test_the_report(tracked):
-    keep = [np.ones(10_000) + i for i in range(3)]
+    keep = [np.ones(30_000) + i for i in range(3)]
     dflow.waitall()
     text = dflow.engine.memory_report(rows=1)
-    assert re.search(rf" 234 KB +3  {re.escape(__file__)}:{here(-3)}$", text, re.MULTILINE), text
-    assert re.search(r" 234 KB +3  float64 \(10000,\)$", text, re.MULTILINE), text
+    assert re.search(rf" 703 KB +3  {re.escape(__file__)}:{here(-3)}$", text, re.MULTILINE), text
+    assert re.search(r" 703 KB +3  float64 \(30000,\)$", text, re.MULTILINE), text
     assert "are kept for arrays to come" in text and len(keep) == 3
     for rows in (0, True, "3", 1.5):
         with pytest.raises(ValueError, match=f"rows must be a number from 1 on, not {rows!r}"):

@@ -247,3 +247,24 @@ def test_extremes_of_anything(dtype):
                 found = [result.asnumpy() for result in found]
                 assert numpy.array_equal(found, [theirs] * 3, equal_nan=True)
                 assert len(set(numpy.signbit(found).tolist())) == 1 or numpy.isnan(theirs)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("dtype", DTYPES + ("uint32", "complex128"))
+def test_results_in_the_type_of_the_array(dtype):
+    """With `out` of that type sums of small integers are taken in it, and what does not fit goes round."""
+    random = numpy.random.default_rng(17)
+    for _ in range(12):
+        limits = random.permutation([1.3, 3.3])[:random.integers(1, 3)]
+        shape = [int(10 ** random.uniform(0, limit)) for limit in limits]
+        a = random.integers(0, 2 if dtype == "bool" else 120, shape).astype(dtype)
+        for name in ("sum", "prod", "max", "all", "any", "logical_xor", "cumsum", "cumprod"):
+            axis = int(random.integers(len(shape)))
+            if a.dtype.kind in "fc" and name in ("sum", "prod") and axis == len(shape) - 1:
+                continue                                # another order
+            result = a.shape if name[:3] == "cum" else numpy.sum(a, axis).shape
+            outs = [module.zeros(result, dtype) for module in (np, numpy)]
+            given = (np, np.array(a), outs[0]), (numpy, a, outs[1])
+            results = [reduce(module, name, x, axis=axis, out=out) for module, x, out in given]
+            assert results[0] is outs[0]
+            assert_same(*outs)

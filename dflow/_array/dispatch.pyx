@@ -13,7 +13,7 @@ from dflow._base.fpflags cimport FP_INVALID
 from dflow._base.threads cimport sleep_ns, this_thread_raised
 from dflow._kernels.blas_library cimport blas_loaded, load_blas
 from dflow._kernels.matmul cimport UNUSED, blas_use, long_vectors, worth_blas
-from dflow._engine cimport submit, settings
+from dflow._engine cimport saves_little, settings, submit
 from dflow._runtime.fp_errors cimport finite_checked, fp_event, fp_warn, is_strict, read_fp_policy
 from dflow._runtime.open_group cimport would_join
 from dflow._runtime.tuning cimport MIDDLING, SPLIT_NS
@@ -268,6 +268,9 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
         most = MIDDLING * settings.inline_cost
         if k.flags & PRODUCT:
             most = min(most, SPLIT_NS)
+    if elementwise and cost > most and operands_ready(ops, nops) and not would_join(elements, True) and (
+            saves_little(k, cost)):
+        most = cost
     ready = (small or cost <= most) and operands_ready(ops, nops)
     catches_up = not ready and cost <= most and not (elementwise and would_join(elements, False))
     if small and handed.needed > 0 and not (ready and cost <= most):

@@ -4,7 +4,7 @@ By itself, since who cimports a .pxd looks up all its variables at import, and t
 """
 
 from dflow._kernels.kernel cimport call_loop, intp, Kernel
-from dflow._engine cimport settings
+from dflow._engine cimport saves_little, settings
 from dflow._runtime.fp_errors cimport fp_event
 from dflow._runtime.open_group cimport would_join
 from dflow._runtime.tuning cimport LEAST_JOIN_NS
@@ -24,4 +24,6 @@ cdef inline int run_unary(Kernel* k, char* x, intp size, char* out, intp out_siz
 cdef inline bint joins(intp n, Kernel* k, bint ready) noexcept:
     """Whether an elementwise operation is large enough to join a group, or not too small for the one that is open."""
     cdef float cost = n * k.cost
-    return cost > settings.tiny_cost or (cost > LEAST_JOIN_NS and would_join(n, ready))
+    if cost > settings.tiny_cost and not (ready and saves_little(k, cost)):
+        return True
+    return cost > LEAST_JOIN_NS and would_join(n, ready)

@@ -49,7 +49,7 @@ def _fill_casts():
             note_cast(k, i, j)
             if j == BOOL != i and not is_complex(i):
                 k.loop, k.data, k.tag = nonzero_loop, ufunc_kernel(np.not_equal, (i, i, BOOL)), DATA_OPAQUE
-            if i != j and j != BOOL and (not is_integer(i) or j == HALF):   # of the integers, halfs overflow alone
+            if i != j and j != BOOL and (not is_integer(i) or j == HALF and i > 3):     # beyond int16 halfs overflow
                 k.flags |= REPORTS_FP
             remember(("cast", (i, j)), k)
 

@@ -3,7 +3,7 @@
 import numpy as np
 from libc.string cimport memcpy
 from dflow._kernels.kernel cimport COPIES, DATA_FOLD, ELEMENTWISE, intp, Kernel, loop_t, PARTIAL, REDUCES, ROWS
-from dflow._kernels.dtypes cimport DOUBLE, DTYPES, FLOAT, is_integer, itemsizes
+from dflow._kernels.dtypes cimport CDOUBLE, CFLOAT, DOUBLE, DTYPES, FLOAT, is_integer, itemsizes
 from dflow._base.allocator cimport memory_zeros
 from dflow._kernels.casts cimport cast_kernel
 from dflow._kernels.reduce cimport (
@@ -27,8 +27,8 @@ cdef extern from "_kernels/c/rows.h" nogil:
     void down_integer(void*, const char*, intp, intp, intp)
 
 cdef extern from "_kernels/c/sum.h" nogil:
-    total_t best_total(int wide)
-    totals_t best_totals(int wide)
+    total_t best_total(int wide, int pairs)
+    totals_t best_totals(int wide, int pairs)
     void totals_integer(char*, intp, const char*, intp, intp, intp, int)
 
 # ---- where a mask is true --------------------------------------------------------------------------------------
@@ -77,9 +77,12 @@ cdef int fill_fold(Fold* w, Kernel* k, int code, bint blocked) except -1:
     w.blocked = blocked
     w.idempotent = <bytes>k.name in IDEMPOTENT
     w.exact = is_integer(code)
-    if (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
-        w.total = best_total(code == DOUBLE)
-        w.totals = best_totals(code == DOUBLE)
+    if code in (CFLOAT, CDOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
+        w.total = best_total(code == CDOUBLE, True)
+        w.totals = best_totals(code == CDOUBLE, True)
+    elif (code == FLOAT or code == DOUBLE) and k == ufunc_kernel(np.add, (code, code, code)):
+        w.total = best_total(code == DOUBLE, False)
+        w.totals = best_totals(code == DOUBLE, False)
         w.down = <down_t>down_double if code == DOUBLE else <down_t>down_float
     elif w.exact and w.itemsize == 8 and k == ufunc_kernel(np.add, (code, code, code)):
         w.totals = <totals_t>totals_integer

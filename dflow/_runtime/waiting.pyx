@@ -30,7 +30,7 @@ from dflow._runtime.cancel cimport any_cancelled, cancels
 from dflow._runtime.cancelling cimport cancel_everything
 from dflow._runtime.events cimport note_ran, note_waited, watched
 from dflow._runtime.tuning cimport (
-    CALL_NS, MAX_FUTILE, MIDDLING, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WATCH_NS, WORTH_NS)
+    CALL_NS, INLINE_NS, LOOK_AFTER, MAX_FUTILE, MIDDLING, PATIENCE_NS, SHARE_NS, SLICE_NS, SPIN_NS, WATCH_NS, WORTH_NS)
 
 memory_budget = 1 << 62
 
@@ -515,6 +515,8 @@ cdef double catch_up(Storage* s, double most) noexcept:
         turns -= 1
         if small_group(most):
             t = take_group(NULL)
+            if t != NULL and cost_of_all(t) <= INLINE_NS:
+                handed.brief = LOOK_AFTER
         if t == NULL:
             visits = 16
             t = claim_needed(s, &visits, most)
@@ -713,6 +715,8 @@ cdef bint wait_storage(Storage* s, Region* r, bint write, bint once) except -1:
                 if once and overtaken(&w):
                     return False
                 note_need(s)
+                if small_group(INLINE_NS):
+                    handed.brief = LOOK_AFTER
                 block(&w)
             if not warnings_wait() and not graves():
                 break

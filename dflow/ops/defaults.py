@@ -139,10 +139,12 @@ def shown(a):
             raise                           # Ctrl-C, say; what else is to be done with its memory may be pending yet
         return f"<failed array, shape={a.shape}, dtype={a.dtype}: {described(error)}>"
     x = window(a)
+    if _state["dtype"] or not _state["array"]:
+        if is_scalar(a):
+            return repr(x[()])
+        return repr(x.view(numpy.memmap) if isinstance(a, memmap) else x)
     if isinstance(a, memmap):
         x = x.view(numpy.memmap)
-    if _state["dtype"] or not _state["array"]:
-        return repr(x[()] if is_scalar(a) else x)
     text = repr(x)
     if x.dtype == numpy.float32:
         return text[:text.rindex(",")] + ")"

@@ -331,7 +331,8 @@ def delete(arr, obj, axis=None):
         if gone.step == 1 or len(gone) < 2:
             ends = slice(gone.start), slice(gone.start + len(gone), None)
             kept = joining.concatenate([arr[_after(axis, end)] for end in ends], axis)
-            return kept if arr.flags.c_contiguous or arr.flags.f_contiguous else kept.copy()    # in C order, as NumPy's
+            in_order = arr.ndim == 1 or arr.flags.c_contiguous or arr.flags.f_contiguous
+            return kept if in_order else kept.copy()                # in C order, as NumPy's
         gone = slice(gone.start, gone.stop, gone.step)
     elif gone.dtype == bool and gone.shape != (n,):
         raise ValueError("boolean array argument obj to delete must be one dimensional and match the axis length of "
@@ -360,10 +361,12 @@ def _named(obj, n, last, axis):
     """What an index names along an axis of length n: a range, or an array if it is no slice and not one index."""
     if isinstance(obj, slice):
         return range(n)[obj]
-    index = _index_like(obj)
-    if index.size != 1 or index.dtype.kind not in "iu":
-        return index
-    i = index.item()
+    i = obj
+    if type(obj) is not int:
+        index = _index_like(obj)
+        if index.size != 1 or index.dtype.kind not in "iu":
+            return index
+        i = index.item()
     if not -n <= i <= last:
         raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
     i += n if i < 0 else 0

@@ -42,21 +42,27 @@ TARGET("avx2")
 END_TARGET
 #endif
 
-/* The one for floats, or doubles, that is best here. */
-static inline total_of best_total(int wide)
+/* The one for floats, or doubles, that is best here; `pairs`: for complex numbers of such. */
+static inline total_of best_total(int wide, int pairs)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) return wide ? total_double_avx2 : total_float_avx2;
+    static const total_of fast[2][2] = {
+        {total_float_avx2, total_double_avx2}, {pair_total_float_avx2, pair_total_double_avx2}};
+    if (__builtin_cpu_supports("avx2")) return fast[pairs][wide];
 #endif
-    return wide ? total_double : total_float;
+    static const total_of all[2][2] = {{total_float, total_double}, {pair_total_float, pair_total_double}};
+    return all[pairs][wide];
 }
 
-static inline totals_of best_totals(int wide)
+static inline totals_of best_totals(int wide, int pairs)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) return wide ? totals_double_avx2 : totals_float_avx2;
+    static const totals_of fast[2][2] = {
+        {totals_float_avx2, totals_double_avx2}, {pair_totals_float_avx2, pair_totals_double_avx2}};
+    if (__builtin_cpu_supports("avx2")) return fast[pairs][wide];
 #endif
-    return wide ? totals_double : totals_float;
+    static const totals_of all[2][2] = {{totals_float, totals_double}, {pair_totals_float, pair_totals_double}};
+    return all[pairs][wide];
 }
 
 /* Sums of rows of integers of 8 bytes, of which no order matters. */

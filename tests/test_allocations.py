@@ -129,6 +129,7 @@ def test_a_request_that_fails_at_the_import():
 def test_requests_of_pythons_that_fail(name):
     environment = clean_environment()
     environment["PYTHONPATH"] += f":{ROOT}"
-    command = [sys.executable, "-m", "tests.allocations", "--python", "--programs", name, "--first", "150", "--every", "10"]
+    command = [sys.executable, "-m", "tests.allocations", "--python", "--programs", name]
+    command += ["--first", "150", "--every", "10"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * HANG, cwd=ROOT, env=environment)
     assert done.returncode == 0 and " requests, 0 wrong" in done.stdout, done.stdout + done.stderr[-3000:]

@@ -15,7 +15,7 @@ cdef enum:
     WORTH_NS = 4000         # of what is left to a worker that looks for work, though something small waits for it
     GRAIN_NS = 20000        # of a piece of a split kernel
     HOST_NS = 50000         # of a Python function on a worker: work that takes less is done before one is sent for
-    SHARE_NS = 5000         # from which a kernel is split where a worker looks around: it comes at once
+    SHARE_NS = 9000         # from which a kernel is split where a worker looks around: it comes at once
     SPLIT_NS = 10000        # from which a kernel is split for those who come, or wait for it
     REPLAY_NS = 50000       # of a graph's steps up to which its replay waits a little before it gets ahead of workers
     CALL_NS = 60000         # from which a worker is woken: for an open group, or for a piece of a kernel,

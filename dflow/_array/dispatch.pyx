@@ -268,9 +268,9 @@ cdef int dispatch(Kernel* k, Operand* ops, int nops, int ndim, intp* shape, Core
         most = MIDDLING * settings.inline_cost
         if k.flags & PRODUCT:
             most = min(most, SPLIT_NS)
-    if elementwise and cost > most and operands_ready(ops, nops) and not would_join(elements, True) and (
-            saves_little(k, cost)):
-        most = cost
+    if elementwise and cost > most and (ndim == 1 or k.operation == 0) and operands_ready(ops, nops) and (
+            not would_join(elements, True) and saves_little(k, cost)):
+        most = cost                             # of rows a group's code makes more than a call of a loop each
     ready = (small or cost <= most) and operands_ready(ops, nops)
     catches_up = not ready and cost <= most and not (elementwise and would_join(elements, False))
     if small and handed.needed > 0 and not (ready and cost <= most):

@@ -101,7 +101,7 @@ COSTS = {name: cost for cost, group in (
     (3, "svd svd_f svd_s svd_m svd_n svd_m_f svd_n_f svd_m_s svd_n_s lstsq eig eigvals"),
 ) for name in group.split()}
 
-# Of half precision NumPy has vectors for these where the processor has AVX-512: no dearer than an element of eight bytes.
+# Of half precision NumPy has vectors for these where there is AVX-512: no dearer than an element of eight bytes.
 HALVES_IN_VECTORS = frozenset("""sin cos tan exp exp2 expm1 log log2 log10 log1p cbrt arcsin arccos arctan sinh cosh
     arcsinh arccosh arctanh""".split() if __cpu_features__.get("AVX512_SKX") else ())
 

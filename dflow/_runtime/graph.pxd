@@ -172,7 +172,7 @@ cdef inline bint writable(Storage* s) noexcept nogil:
 cdef struct Handed:                 # GIL
     Storage* over           # what the last one that was handed over writes; compared, never followed. NULL: none
     int needed              # how many more run in their callers, since that was needed
-    int brief               # the same of elementwise ones, since a group was waited for that was as small as one of them
+    int brief               # the same of elementwise ones, since a group was waited for that was as small as one
 cdef Handed handed
 cdef inline void note_need(Storage* s) noexcept:                     # GIL; somebody waits for s, which is pending
     if s == handed.over:

@@ -1,5 +1,5 @@
-/* The largest and the smallest of contiguous floating-point numbers, among NaNs as fast as without; whether all or any of
-   contiguous bools are true, which one of them decides. */
+/* The largest and the smallest of contiguous floating-point numbers, among NaNs as fast as without; whether all or any
+   of contiguous bools are true, which one of them decides. */
 
 #ifndef DFLOW_EXTREME_H
 #define DFLOW_EXTREME_H

@@ -747,11 +747,13 @@ cdef inline bint is_decided(Reduction* r, ndarray a) noexcept:
 cdef inline double work_of(Reduction* r, ndarray a, uint64_t axes) noexcept:
     """Nanoseconds. Where three rows of bools decide at once, it is taken that most do."""
     cdef double cost = a.size * r.plan.kernel.cost
-    cdef intp i, n = a.shape[a.ndim - 1], rows = a.shape[0]
+    cdef int last = 0 if a.shape[a.ndim - 1] == 1 else 1        # of two axes, that of a row
+    cdef intp i, n, rows
     cdef intp* strides = strides_of(a)
-    if cost <= settings.inline_cost or r.deciding < 0 or a.code != BOOL or a.ndim != 2 or axes != 2 or (
-            strides[1] != 1 or not is_near(a)):
+    if cost <= settings.inline_cost or r.deciding < 0 or a.code != BOOL or a.ndim != 2 or (
+            axes != <uint64_t>1 << last or strides[last] != 1 or not is_near(a)):
         return cost
+    n, rows = a.shape[last], a.size // a.shape[last]
     for i in range(3):
         if memchr(data_of(a) + i * (rows - 1) // 2 * strides[0], r.deciding, min(n, FIRST)) == NULL:
             return cost

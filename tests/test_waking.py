@@ -249,6 +249,27 @@ def test_a_product_that_is_read_at_once_is_computed_at_once():
         assert dflow.engine.statistics()["inline"] - before >= 300
 
 
+@pytest.mark.parametrize("read", [lambda x: x[7].item(), lambda x: x.wait_to_read() or 8, lambda x: x.asnumpy()[7]],
+                         ids=["an element", "all", "NumPy's"])
+def test_what_is_elementwise_and_read_at_once_is_no_group(read):
+    """Operations that could join one: where each is read at once, one of 32 is a task; unread ones are groups again."""
+    x = np.arange(5000.0)
+    dflow.waitall()
+    with configured(workers=2):
+        for _ in range(40):
+            assert read(x + 1) == 8
+        before = dflow.engine.statistics()
+        for _ in range(320):
+            assert read(x + 1) == 8
+        found = dflow.engine.statistics()
+        assert found["queued"] - before["queued"] <= 20
+        y = x
+        for _ in range(132):
+            y = y + 1
+        assert dflow.engine.statistics()["queued"] - found["queued"] >= 100
+        assert y[7].item() == 139
+
+
 STEPS = ("v[1:-1] = x[:-2] + x[2:]\nx[1:-1] = v[:-2] - v[2:]",
          "v[1:-1] = (x[:-2] + x[2:] + x[1:-1]) * 2\nx[1:-1] = v[:-2] - v[2:]",
          "w = v.copy()\nw[3:-3] = x[3:-3] * 3 + v[3:-3]\nv = w - x\nx[...] = w",

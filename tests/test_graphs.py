@@ -96,6 +96,17 @@ def test_a_replay_gives_the_same(any_engine, name):
     assert dflow.engine.naive() or replays(graph, 2)
 
 
+def test_tasks_that_end_while_they_are_noted():
+    """What a task held until now is kept by nobody: the note of it is good, and comes at once."""
+    x, y = np.ones((4, 5)), np.ones((6, 5))
+    with configured(limit=0, bulk=0):
+        for _ in range(300):
+            graph = dflow.graph(FUNCTIONS["elementwise"])
+            for given in (x, x, y, y):
+                graph(given).wait_to_read()
+            assert replays(graph, 2)
+
+
 def test_arguments_of_any_kind():
     @dflow.graph
     def mixed(a, pair, *, options, factor=2):

@@ -61,7 +61,7 @@ cdef class Run:
     cdef Held* held
     cdef int n
     cdef bint pending(self) noexcept
-    cdef bint kept_elsewhere(self) noexcept
+    cdef bint kept_elsewhere(self, int known) noexcept
 
 cdef class Program:
     cdef Slot* slots

@@ -138,12 +138,12 @@ cdef class Run:
                 return True
         return False
 
-    cdef bint kept_elsewhere(self) noexcept:
-        """Whether somebody else has one of them; a task that has just ended may, for a moment, or for as long as the
-        system keeps its worker from a core."""
+    cdef bint kept_elsewhere(self, int known) noexcept:
+        """Whether others have one of them than `known` references are of; a task that has just ended may, for a
+        moment, or for as long as the system keeps its worker from a core."""
         cdef int i, tries = 0
         for i in range(self.n):
-            while load_int(&self.held[i].s.refs) > 1:
+            while load_int(&self.held[i].s.refs) > known:
                 if tries == 3000:
                     return True
                 with nogil:
@@ -881,7 +881,7 @@ cdef class Graph:
         if self.trusted:
             return True
         entry.suspects = entry.forward.suspects(outs)
-        return entry.suspects.pending() or self.cleared(entry)
+        return entry.suspects.pending() or self.cleared(entry, 2)   # the slot's, too, which finish() lets go
 
     cdef int keep(self, Entry entry, result, list outs, list given) except -1:
         entry.forward.finish(outs, given)
@@ -891,13 +891,13 @@ cdef class Graph:
         del self.entries[MOST:]
         return 0
 
-    cdef bint cleared(self, Entry entry) except -1:
-        """Whether nobody keeps an array that the function made: a replay makes others.
+    cdef bint cleared(self, Entry entry, int known=1) except -1:
+        """Whether nobody keeps an array that the function made (but for `known` references): a replay makes others.
         False while that cannot be told."""
         cdef Run suspects = entry.suspects  # which another thread may drop, as the next line but one gives up the GIL
         if suspects.pending():
             return False
-        if suspects.kept_elsewhere():
+        if suspects.kept_elsewhere(known):
             self.entries = [other for other in self.entries if other is not entry]
             self.refuse("an array that it makes is kept elsewhere than in what it returns", False)
             return False

@@ -59,7 +59,7 @@ static const rows_of row_loops[4][2] = {
 } while (0)
 
 #define DOWN_OF(name, real, most) \
-static void name(void *out, const char *from, ptrdiff_t leap, ptrdiff_t rows, ptrdiff_t n) \
+static inline void name(void *out, const char *from, ptrdiff_t leap, ptrdiff_t rows, ptrdiff_t n) \
 { \
     real *to = out; \
     while (n >= most) DOWN(real, most); \
